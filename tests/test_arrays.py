@@ -1,4 +1,4 @@
-"""Arrays written down and read again."""
+"""Arrays are written and read again."""
 
 import numpy as np
 import pytest

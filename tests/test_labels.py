@@ -1,7 +1,7 @@
-"""The label of every operator and aggregate, as it stands in checkpoints.
+"""The label of every operator and aggregate, as it is written in checkpoints.
 
-A label that changes refuses all checkpoints that users have. So none of these texts may change,
-unless answers do. An option that is new and off by default must leave them as they are.
+If a label changes, all checkpoints that users have are refused. So none of these texts may change
+unless results change. A new option that is off by default must not change them.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ OPTIONAL = {
     "every": "how often states are kept changes no answer",
     "is_whole": "true for batches only, which have no checkpoint",
 }
-"""Fields that are in no label, and why."""
+"""Fields that are in no label, with the reasons."""
 
 
 def test_the_label_of_every_operator_stays_as_it_is() -> None:
@@ -209,7 +209,7 @@ def test_the_label_of_a_window_join_stays_as_it_is() -> None:
 
 
 def labelled(spec: object) -> list[Labelled]:
-    """Find all that have labels inside a specification, itself included."""
+    """Return all objects with labels in a specification, including itself."""
     if isinstance(spec, tuple):
         return [found for each in spec for found in labelled(each)]
     if not isinstance(spec, Labelled) or not is_dataclass(spec):

@@ -1,4 +1,4 @@
-"""The package itself; its public names are locked in tests/api/test_public_api.py."""
+"""The package itself; for its public names see tests/api/test_public_api.py."""
 
 import ast
 import inspect

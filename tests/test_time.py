@@ -1,4 +1,4 @@
-"""Durations and time columns, read and written."""
+"""Durations and time columns are read and written."""
 
 from datetime import UTC, date, datetime, timedelta
 

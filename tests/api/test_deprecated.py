@@ -1,4 +1,4 @@
-"""Names of the release before work, and warn with the new one."""
+"""Names of the previous release still work, and warn with the new name."""
 
 import pytest
 from pyspark.sql import SparkSession

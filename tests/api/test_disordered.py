@@ -1,4 +1,4 @@
-"""From arguments to plans; what is refused is in test_bad_input.py."""
+"""The plans that arguments give; errors are in test_bad_input.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of stream runs in this process, without a session."""
+"""Every kind of stream runs in this process, without a Spark session."""
 
 from __future__ import annotations
 

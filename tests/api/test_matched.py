@@ -67,7 +67,7 @@ def test_aggregates_take_the_place_of_the_rows(rows: lc.OrderedStream) -> None:
     told = matches.aggregate(total=lc.agg.sum("x * 2")).aggregate("down", n=lc.agg.count())
 
     assert told._ready_schema().names == ["start", "end", "key", "total", "n"]
-    # What is computed for the aggregate does not take the place of a condition.
+    # The column computed for the aggregate does not replace that of a condition.
     assert told.df.columns[-3:] == ["_lc_input_0", "_lc_input_1", "_lc_input_2"]
     assert 'Sum(column="x * 2")' in told.detect.label
     with pytest.raises(PatternError, match='no event "left"; it has up, down'):

@@ -1,4 +1,4 @@
-"""Optimistic streams, as users write them: what is refused, and how a plan is cut into stages."""
+"""Optimistic streams as users write them: errors, and the stages of their plans."""
 
 from typing import Any
 

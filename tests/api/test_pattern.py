@@ -1,4 +1,4 @@
-"""Patterns that make no sense are refused, with what to do instead."""
+"""Invalid patterns are refused, with what to do instead."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A profile says how disordered rows are, and what each wait would keep."""
+"""A profile measures the disorder of rows, and how many of them each wait would keep."""
 
 from __future__ import annotations
 

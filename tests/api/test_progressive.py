@@ -1,4 +1,4 @@
-"""Progressive answers on Spark: each row once, the last answer exact, and what is refused."""
+"""Progressive queries on Spark: each row counts once, the last result is exact; errors."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_the_last_answer_of_a_changing_table_is_that_of_one_read(spark: SparkSes
 
 
 def changing(spark: SparkSession) -> DataFrame:
-    """Return a table that has other rows each time it is read."""
+    """Return a table that has different rows each time it is read."""
 
     def other_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -10,7 +10,7 @@ from latecomer.api.query import Query, spark_query
 
 
 def started(**attributes: Any) -> Query:  # noqa: ANN401
-    """Wrap something that looks like Spark's query."""
+    """Wrap an object with the attributes of Spark's query."""
     spark = SimpleNamespace(name=None, id="7", runId="run", **attributes)
     return Query(spark, None, "out/checkpoint")  # type: ignore[arg-type]
 

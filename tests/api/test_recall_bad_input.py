@@ -1,4 +1,4 @@
-"""What cannot be had together with a recall is refused when the stream is built, and says why."""
+"""Options that a recall excludes are refused when the stream is built, with the reason."""
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession

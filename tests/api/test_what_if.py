@@ -1,4 +1,4 @@
-"""`lc.what_if` tries a user's own query, as it is built for Spark."""
+"""`lc.what_if` tries a user's own query, in the form that runs on Spark."""
 
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def test_a_query_of_ones_own_is_tried(spark: SparkSession, tmp_path: Path) -> No
     assert trials["0 seconds"].errors["total"].largest == 8
     assert trials["2 minutes"].wrong == 0
 
-    # Sorted rows, and what stands behind them.
+    # Sorted rows, and the operators after the sort.
     ordered = lc.what_if(
         rows(), lambda df, **wait: lc.disordered(df, time="time").sort(**wait), waits=["0s"]
     )

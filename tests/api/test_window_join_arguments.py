@@ -1,4 +1,4 @@
-"""What `window_join` refuses, and what its errors say."""
+"""The arguments that `window_join` refuses, and its errors."""
 
 import math
 from typing import Any

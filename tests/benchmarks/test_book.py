@@ -1,4 +1,4 @@
-"""The benchmark book is what the kept results give, and the runner keeps what it should."""
+"""The benchmark book equals what the kept results give, and the runner keeps complete lines."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def test_the_registry_has_every_benchmark_and_no_other() -> None:
 
 
 class UnderstoodError(Exception):
-    """Arguments were read."""
+    """The benchmark has parsed its arguments."""
 
 
 CALLS = [(each.name, call) for each in BENCHMARKS for call in (*each.full, *each.quick)]
@@ -132,7 +132,7 @@ CODE = re.compile(r"```.*?```|`[^`\n]*=[^`\n]*`|Spark \d\.\d( to \d\.\d)?", re.D
 NUMBER = re.compile(
     r"(?<![\d.,])(?:\d+\.(?P<decimals>\d+)(?![\d.]*\d)|\d{1,3}(?:,\d{3})+(?![\d,]*\d)|\d+(?=×))"
 )
-"""With decimals, with thousands, or so many times: others are mostly no results."""
+"""Numbers with decimals, with thousands separators, or factors. Others are rarely results."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -155,7 +155,7 @@ def numbers(path: Path) -> list[float]:
 
 
 def is_rounded(said: re.Match[str], kept: list[float]) -> bool:
-    """Return True if a result rounds to this number: itself, in percent, or in hours."""
+    """Return True if a result rounds to this number, as it is, in percent, or in hours."""
     digits = said[0].replace(",", "")
     zeros = len(digits) - len(digits.rstrip("0")) if "," in said[0] else 0
     unit = 10.0 ** (-len(said["decimals"]) if said["decimals"] else zeros)

@@ -65,7 +65,7 @@ def test_a_mistake_is_told_without_a_traceback(
 
     monkeypatch.setattr(demo, "run", run)
     monkeypatch.setattr(sys, "argv", ["latecomer", "demo"])
-    # typer puts a hook of its own here; it is to be gone after the test.
+    # typer installs a hook here, which must be gone after the test.
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
     with pytest.raises(SystemExit) as exit_:

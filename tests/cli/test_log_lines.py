@@ -15,7 +15,7 @@ log = logging.getLogger("latecomer.somewhere.deep")
 
 
 class Screen:
-    """A console that keeps what its spinner said."""
+    """A console that records the texts of its spinner."""
 
     def __init__(self) -> None:
         self.said: list[str] = []

@@ -19,7 +19,7 @@ COMMITS = Path(__file__).parents[2] / ".." / "shared" / "data" / "git-commits.pa
 
 
 def profile(*arguments: object) -> str:
-    """Run the command in this process; what it raises is raised."""
+    """Run the command in this process, and pass on its errors."""
     answer = CliRunner().invoke(app, ["profile", *map(str, arguments)], catch_exceptions=True)
     if answer.exception is not None and not isinstance(answer.exception, SystemExit):
         raise answer.exception

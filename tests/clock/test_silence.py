@@ -1,4 +1,4 @@
-"""Time goes on when nothing comes."""
+"""The clock advances while no rows come."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from latecomer.time import NEVER
 
 
 def reached(ticks: list[tuple[int, int]], idle: int = 20) -> list[int]:
-    """How far time is at each tick, given the newest time and the wall clock."""
+    """Return the clock at each tick, given the newest time and the wall clock."""
     silence, found = Silence(), []
     for newest, now in ticks:
         silence = silence.ticked(newest, now, idle)

@@ -18,7 +18,7 @@ def outcome() -> Outcome:
 
 
 def changed(outcome: Outcome, level: int, **changes: int | bool) -> Outcome:
-    """Change one answer of the first window that has three and late flights."""
+    """Change one result of the first window that has three results and late flights."""
     windows = [*outcome.windows]
     at = next(i for i, window in enumerate(windows) if all(window.answers) and window.late)
     answers = [*windows[at].answers]

@@ -1,4 +1,4 @@
-"""Rows that are not too close to each other, against a slow twin."""
+"""Rows that are not too close to each other, compared with a slow twin."""
 
 from itertools import accumulate
 

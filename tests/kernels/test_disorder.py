@@ -1,4 +1,4 @@
-"""The four measures of order, each against its definition in a line or two."""
+"""The four measures of order, each compared with its definition in a line or two."""
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
@@ -22,7 +22,7 @@ def stream(times: list[int]) -> np.ndarray:
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    """Compile before Hypothesis looks at its watch."""
+    """Compile before Hypothesis measures time."""
     measured([2, 1])
 
 
@@ -40,7 +40,7 @@ def runs_slowly(times: list[int]) -> int:
 
 
 def interleaved_slowly(times: list[int]) -> int:
-    """The longest strictly descending subsequence, by the longest that ends at each row."""
+    """Return the length of the longest strictly descending subsequence, row by row."""
     longest: list[int] = []
     for at, time in enumerate(times):
         longest.append(1 + max((longest[i] for i in range(at) if times[i] > time), default=0))

@@ -16,7 +16,7 @@ def test_slots_leave_in_order_of_time_and_equal_ones_by_their_numbers(
     for slot in range(len(times)):
         push(heaps, 1, size, slot, slots)
         size += 1
-        # Some leave before all have come.
+        # Some items leave before all have come.
         if slot == before:
             left.append(pop(heaps, 1, size, slots))
             size -= 1

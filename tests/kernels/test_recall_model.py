@@ -1,4 +1,4 @@
-"""The model of recall, against its equations, and its search, against trial and error."""
+"""The model of recall, compared with its equations, and its search, with trying all waits."""
 
 import numpy as np
 from hypothesis import given
@@ -32,7 +32,7 @@ def models(draw: st.DrawFn) -> Model:
 
 
 def by_the_equations(wait: int, model: Model) -> float:
-    """Eq. 2 to 5, with the pdf of what the join receives, and a window cut into basic windows."""
+    """Compute Eq. 2 to 5, with the pdf of delays at the join, and a window of basic windows."""
     shares, ahead, windows, (granularity, basic) = model
     many = len(windows)
 

@@ -1,4 +1,4 @@
-"""Lifetimes that overlap, put together, against a slow twin."""
+"""Overlapping lifetimes, merged, compared with a slow twin."""
 
 import numpy as np
 from hypothesis import given
@@ -20,7 +20,7 @@ rows = st.lists(
 
 
 def twin(given_rows: list[Row]) -> list[tuple[int, int]]:
-    """Begin with one row, and take in what overlaps until nothing more does."""
+    """Begin with one row, and add overlapping rows until there are none."""
     found = []
     for row in given_rows:
         together = {row}

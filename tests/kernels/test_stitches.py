@@ -1,4 +1,4 @@
-"""Chains of lifetimes, against looking at all chains for each row."""
+"""Chains of lifetimes, compared with trying all chains for each row."""
 
 import numpy as np
 from hypothesis import given

@@ -52,6 +52,6 @@ def test_a_checkpoint_that_has_just_begun_knows_little(tmp_path: Path) -> None:
 
     write(tmp_path, "offsets", 0, '{"batchWatermarkMs":0}')
     assert statuses(tmp_path)[0]["newest"] is None
-    # A file that is being written.
+    # This file is still being written.
     (tmp_path / "offsets" / "1").write_text("")
     assert statuses(tmp_path)[0]["newest"] is None

@@ -22,7 +22,7 @@ def test_a_history_keeps_the_last_samples_and_some_of_all_before() -> None:
     assert batches[-9:] == list(range(991, 1_000))
     assert batches[0] == 0
     assert len(batches) <= 18
-    # The older ones are spread evenly.
+    # Older points are spread evenly.
     steps = {after - before for before, after in pairwise(batches[:-9])}
     assert len(steps) == 1
 
@@ -81,7 +81,7 @@ def test_delays_of_earlier_rows_can_be_left_out() -> None:
 
     assert counts is not None
     assert (counts.rows.tolist(), total) == ([5, 1], 6)
-    # With a new checkpoint all counts begin again.
+    # With a new checkpoint all counts start again.
     assert (delays(before, now) or (None, 0))[1] == 90
 
 

@@ -46,7 +46,7 @@ def test_the_headline_says_how_the_query_is() -> None:
 def test_advice_names_each_wait_once_and_none_that_is_not_known() -> None:
     said = re.sub("<[^>]*>", " ", advice(SAMPLES[-1]))
 
-    # 0.1 % of the rows came later than the last bound, so no wait is known for all.
+    # 0.1 % of the rows came later than the last bound, so no wait for all rows is known.
     assert '99 % of the rows in time:  wait="1 minute"' in said
     assert '99.9 % of the rows in time:  wait="10 minutes"' in said
     assert "all rows" not in said

@@ -63,7 +63,7 @@ def test_the_streams_that_come_in_are_found_also_behind_others() -> None:
     assert outer.rights == (inner,)
     assert plan(*outer.operators).inputs[1:] == (inner, RIGHT)
     assert outer.branches == (outer, inner.stages[0], RIGHT.stages[0])
-    # Two operators here, two behind it, and two behind that.
+    # Two operators here, two in the stream that joins, and two in the one that joins that.
     assert outer.width == 6
 
 

@@ -1,4 +1,4 @@
-"""Rows counted by delay answer what a wait keeps, and what wait a share takes."""
+"""Counts by delay give the share of rows that a wait keeps, and the wait for a share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One micro-batch in one row."""
+"""A profile of each micro-batch, as one row."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def measure_slowly(times: list[int]) -> Disorder:
 
 
 def smallest_enough(behind: list[int], share: float) -> int:
-    """Try delays from the smallest up until enough rows do not exceed it."""
+    """Try delays from the smallest up, until enough rows have no longer delay."""
     for delay in sorted(behind):
         if sum(other <= delay for other in behind) >= Fraction(str(share)) * len(behind):
             return delay

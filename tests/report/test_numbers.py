@@ -30,7 +30,7 @@ def test_each_wait_says_what_it_keeps_and_what_it_costs() -> None:
 
     assert (first["wait_seconds"], first["in_time"], first["late"], first["held"]) == (0, 3, 2, 0)
     assert (last["wait"], last["share"], last["late"]) == ("6 seconds", 1, 0)
-    # Three rows are held for 6 s, one for 4 s and one not at all, while the clock goes on by 9 s.
+    # Three rows are held for 6 s, one for 4 s and one not at all, while the clock advances by 9 s.
     assert last["held"] == pytest.approx(22 / 9)
 
 

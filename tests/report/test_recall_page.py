@@ -1,4 +1,4 @@
-"""The page of the wait and the recall over time."""
+"""The page that shows the wait and the recall over time."""
 
 import time
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The planner says what its coefficients give, and these are what the benchmarks measured."""
+"""The planner computes with its coefficients, which are those that the benchmarks measured."""
 
 import json
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_the_coefficients_are_those_of_the_kept_results() -> None:
     (memory,) = (line for line in lines if line["question"] == "memory")
     assert pytest.approx(memory["process_mb"] * 1e6, rel=0.1) == size.PROCESS_BYTES
     (sort,) = (line for line in kept("spark_sort") if line.get("query") == "latecomer")
-    # Machines differ: the plan assumes no more than the kept runs, and may be more careful.
+    # Machines differ, so the plan may assume less speed than the kept runs, but never more.
     assert sort["rows_per_second"] / 2 * 1.02 >= size.SORTED_PER_CORE
     (second,) = (
         line

@@ -68,7 +68,7 @@ def test_a_stretch_says_how_many_of_its_rows_are_out_of_order() -> None:
     table = levels_table(profile(5, 5, 5, 1, 2, 5))
 
     nothing = ("0.00 %", "none")
-    # A delay is told by the upper end of its level, but never above the largest of all.
+    # A delay is shown as the upper end of its level, but never above the largest delay.
     assert [row[1:] for row in table.rows] == [
         *([nothing] * 3),
         ("100 %", "≤ 4 seconds"),

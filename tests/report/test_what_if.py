@@ -1,4 +1,4 @@
-"""What waits would have meant: in words, as JSON, on a page."""
+"""The results that other waits would have had: in words, as JSON, on a page."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def plans(*waits: int, arrival: bool = False) -> dict[str, Plan]:
 
 
 def found() -> WhatIf:
-    # The row at 3 s comes when 12 s, and then 25 s, have been seen; that at 19 s after 25 s.
+    # The row at 3 s comes when the newest time is 12 s; the row at 19 s when it is 25 s.
     return compared(plans(0, 15), rows(1, 2, 12, 3, 25, 19, 30, 41), every=1)
 
 

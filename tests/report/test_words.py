@@ -1,4 +1,4 @@
-"""What is told in words is never better than it is."""
+"""Rounded numbers in words are never better than the exact ones."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from latecomer.runtime.java import Java, find_java, launcher_home, parse_version
 
 
 def install(home: Path, version: str) -> Path:
-    """Put a Java below `home` that knows its version and prints its arguments."""
+    """Create a Java below `home` that reports its version and prints its arguments."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(

@@ -32,7 +32,7 @@ def test_a_replay_may_treat_late_rows_otherwise() -> None:
     batches = [[10], [20], [1]]
 
     assert replay(Sort(TIME), batches, wait=5, late="drop").late == []
-    # A row that is adjusted comes out at the watermark.
+    # An adjusted row comes out at the watermark.
     assert replay(Sort(TIME), batches, wait=5, late="adjust").ready == [10, 15, 20]
 
 

@@ -1,4 +1,4 @@
-"""This version goes on with the states that earlier versions have written."""
+"""This version continues from states that earlier versions have written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSIONS = sorted(path.name for path in STATES.iterdir())
 
 
 def run(host: KeptHost, batches: list[tuple[pa.Table, ...]], first: int) -> list[Any]:
-    """Return what comes out of each micro-batch, and at the end."""
+    """Return the output of each micro-batch, and that at the end."""
     steps = [host.step(*each, now=(first + at) * SECOND) for at, each in enumerate(batches)]
     return [told(step) for step in (*steps, host.finish())]
 

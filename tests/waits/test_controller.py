@@ -1,4 +1,4 @@
-"""What may be missed next: single steps. The long run is in `test_adaptation`."""
+"""The misses that the next step may have. For long runs see `test_adaptation`."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_an_excess_first_uses_up_what_doubt_holds_back() -> None:
 
 def test_few_rows_and_few_micro_batches_are_not_trusted() -> None:
     assert after(0.9, FEW_STEPS, 10_000, 0).sure == pytest.approx(0.05, rel=0.02)
-    # Of ten thousand rows one in ten thousand may be missed: one, give or take one.
+    # One of ten thousand rows may be missed, plus or minus one.
     assert after(0.9999, 10_000, 1, 0).sure == pytest.approx(0.5e-4)
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of delays."""
+"""The delays of recent rows."""
 
 import numpy as np
 import pytest

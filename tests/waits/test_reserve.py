@@ -1,4 +1,4 @@
-"""What is kept back so that no period by itself falls short."""
+"""The reserve of misses that keeps single periods from missing the recall."""
 
 from math import exp, log
 
@@ -12,7 +12,7 @@ HOUR = 3_600_000_000
 
 
 def after(*periods: tuple[int, int], may_miss: float = 0.01) -> Reserve:
-    """Play periods of rows and misses, and begin one more."""
+    """Run periods of rows and misses, and begin another one."""
     reserve = Reserve(may_miss, HOUR)
     for hour, (rows, missed) in enumerate([*periods, (1, 0)]):
         reserve.learn(hour * HOUR + 5, rows, missed)
@@ -88,7 +88,7 @@ def test_the_share_has_bounds_and_is_restored(
 def test_few_periods_fall_short_unless_the_reserve_is_at_its_largest(
     periods: list[tuple[int, float]], harm: int
 ) -> None:
-    """Someone who knows the reserve misses as much as it allows, times any number up to 10^harm."""
+    """An adversary misses as much as the reserve allows, times any factor up to 10^harm."""
     reserve, number = Reserve(0.01, HOUR), 0
     for rows, over in periods:
         missed = min(rows, round(rows * 0.01 * reserve.share * 10 ** (harm * over)))

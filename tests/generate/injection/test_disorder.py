@@ -22,7 +22,7 @@ SECOND = 1_000_000
 TIME = TimeColumn("time", "us")
 
 
-# --- what is promised ---------------------------------------------------------------------
+# --- guarantees ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.01, 0.3, 0.75])
@@ -106,7 +106,7 @@ def test_a_larger_fraction_delays_the_same_rows_and_some_more() -> None:
     assert delayed(0.1) < delayed(0.3)
 
 
-# --- the disorder that is there already ---------------------------------------------------
+# --- disorder in the source ---------------------------------------------------------------
 
 
 def test_rows_out_of_order_in_the_source_count_and_stay() -> None:
@@ -159,7 +159,7 @@ def test_an_arrival_column_of_that_name_is_replaced() -> None:
     assert fraction_of(result) == pytest.approx(0.5, abs=0.002)
 
 
-# --- when it cannot be done ---------------------------------------------------------------
+# --- impossible requests ------------------------------------------------------------------
 
 
 def test_delays_shorter_than_the_gaps_overtake_nothing() -> None:

@@ -21,7 +21,7 @@ def injection(*patterns: Pattern, delay: str = "constant:5s", **more: int) -> In
 
 
 def fates(asked: Injection, times: list[int | None], names: list[str] | None = None) -> Fates:
-    """Find the fates of rows that arrive when they happen."""
+    """Return the fates of rows that arrive at their times."""
     rows = pa.table(
         {"time": pa.array(times, pa.int64()), "name": names or [f"n{i}" for i in range(len(times))]}
     )
@@ -77,7 +77,7 @@ def test_an_outage_holds_back_what_would_arrive_in_it() -> None:
     found = fates(injection(Outage(at="10s", lasts="10s")), [9 * SECOND, 10 * SECOND, 19 * SECOND])
 
     assert found.early.tolist() == [9 * SECOND, 20 * SECOND, 20 * SECOND]
-    # Delayed by 5 seconds, the first would arrive in it, and the last behind it.
+    # Delayed by 5 seconds, the first row would arrive in the outage, and the last row after it.
     assert found.late.tolist() == [20 * SECOND, 20 * SECOND, 24 * SECOND]
 
 
@@ -106,7 +106,7 @@ def part(times: list[int], base: list[int], late: list[int], draws: list[float])
     )
 
 
-# In the source, the row of time 2 comes behind that of time 3.
+# In the source, the row of time 2 comes after that of time 3.
 STREAM = part([1, 2, 3, 4], [1, 3, 2, 4], [9, 9, 9, 9], [0.1, 0.2, 0.3, 0.4])
 
 
@@ -122,7 +122,7 @@ def test_rows_that_are_to_be_left_are_never_delayed() -> None:
 
 def test_rows_out_of_order_and_rows_delayed_are_counted() -> None:
     assert STREAM.count(NOTHING, NOBODY) == (1, 0)
-    # The first row comes at 9, behind all others, and the second is so already.
+    # The first row comes at 9, after all others; the second is already out of order.
     assert STREAM.count(0.15, NOBODY) == (2, 1)
 
 

@@ -53,7 +53,7 @@ def test_an_arrival_column_puts_rows_in_order_and_those_of_equal_arrival_by_time
     found, outcome = disorder_table(rows, injection(arrival=CAME))
 
     assert found["time"].to_pylist() == [2, 0, 1, 3]
-    # Rows that arrive together overtake each other no more than their times say.
+    # Rows that arrive together are in order of their times.
     assert outcome.source_out_of_order == 2
 
 

@@ -30,7 +30,7 @@ Files = dict[str, list[int]]
 
 @st.composite
 def recordings(draw: st.DrawFn) -> Files:
-    """Few arrivals, so that many are equal, within files and between them."""
+    """Draw few different arrivals, so that many are equal, within files and between them."""
     names = draw(st.lists(st.sampled_from("abcd"), min_size=1, unique=True))
     return {name: sorted(draw(st.lists(st.integers(0, 9), max_size=12))) for name in names}
 
@@ -70,7 +70,7 @@ def test_any_cut_by_rows_gives_the_merge(
             end = arrivals.ahead(position, rows=size)
             seen.append(ids(arrivals, position, end))
             assert len(seen[-1]) == size or end.rows == arrivals.end().rows
-            # Through JSON, as a checkpoint keeps it, and on with nothing remembered.
+            # The state goes through JSON, as in a checkpoint, to a walk that remembers nothing.
             position = Position.from_offset(json.loads(json.dumps(end.to_offset())))
         assert list(chain.from_iterable(seen)) == in_order(files)
         assert arrivals.ahead(position) == position

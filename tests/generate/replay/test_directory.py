@@ -14,7 +14,7 @@ SECOND = 1_000_000
 
 
 class Hands:
-    """A wall clock that moves when somebody sleeps, or when a file takes long to write."""
+    """A wall clock that only advances in `sleep`, and while a slow file is written."""
 
     def __init__(self) -> None:
         self.seconds = 50.0

@@ -1,4 +1,4 @@
-"""What Spark calls for each micro-batch, called without Spark."""
+"""The methods that Spark calls for each micro-batch, called without Spark."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Wall:
 def batches(
     rhythm: Rhythm, arrivals: Arrivals, position: Position | None = None
 ) -> list[list[str]]:
-    """Step on until nothing is due."""
+    """Step on until no batch is due."""
     position = position or Position()
     seen = []
     while (end := rhythm.step(arrivals, position)) != position:
