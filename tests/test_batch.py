@@ -40,7 +40,7 @@ def test_batches_are_put_one_after_the_other_and_empty_ones_left_out() -> None:
 
 
 @pytest.mark.parametrize("batches", [[], [SCHEMA.empty_table()]])
-def test_no_rows_have_the_schema_that_was_asked_for(batches: list[pa.Table]) -> None:
+def test_without_rows_a_table_has_the_given_schema(batches: list[pa.Table]) -> None:
     found = concat(batches, SCHEMA)
 
     assert found.num_rows == 0

@@ -71,7 +71,7 @@ def naive(click: dict[str, object]) -> object:
     return click["time"].replace(tzinfo=None)  # type: ignore[attr-defined]
 
 
-def test_bids_asks_and_trades_are_joined_with_the_recall_that_was_asked_for(
+def test_bids_asks_and_trades_are_joined_with_the_requested_recall(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     page = tmp_path / "quotes.html"
@@ -124,7 +124,7 @@ def test_purchases_from_kafka_are_counted_once_also_after_a_break(
     assert sorted(row["id"] for row in late) == sorted(id_ for id_, late in is_late.items() if late)
 
 
-def test_alerts_that_were_wrong_are_taken_back(spark: SparkSession) -> None:
+def test_wrong_alerts_are_retracted(spark: SparkSession) -> None:
     said, left = overdrafts.main(spark)
 
     truth = set()

@@ -91,7 +91,7 @@ def test_a_session_needs_nothing_heavy_before_it_starts(module: str) -> None:
     assert modules & {"pyspark", "py4j", "numpy", "numba", "pandas"} == set()
 
 
-def test_who_declares_the_state_imports_the_processor_and_no_library() -> None:
+def test_the_process_that_declares_the_state_imports_only_the_processor() -> None:
     modules = imported(DECLARE, dumps(BucketProcessor(plan(Sort(TIME)), 0, 4, SparkClock())))
 
     spark = "latecomer.hosts.spark"

@@ -152,7 +152,7 @@ def test_rows_that_are_equal_come_together_and_widen_the_bounds(spark: SparkSess
     assert first(lc.progressive(df.select("x"), steps=[0.2, 1.0]))["n"] % 500 == 0
 
 
-def test_the_place_of_a_row_in_its_file_can_tell_it_apart(
+def test_the_place_of_a_row_in_its_file_can_identify_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.range(5_000).selectExpr("1 AS x").repartition(2).write.parquet(f"{tmp_path}/rows")
@@ -166,7 +166,7 @@ def test_the_place_of_a_row_in_its_file_can_tell_it_apart(
     assert last.table["n"].to_pylist() == [5_000]
 
 
-def test_a_step_is_run_when_its_answer_is_asked_for(spark: SparkSession) -> None:
+def test_a_step_runs_when_its_answer_is_read(spark: SparkSession) -> None:
     read = spark.sparkContext.accumulator(0)
 
     def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -305,7 +305,7 @@ def changing(spark: SparkSession) -> DataFrame:
         ),
     ],
 )
-def test_what_cannot_be_answered_is_refused_at_once(
+def test_unsupported_queries_are_refused_at_once(
     spark: SparkSession,
     ask: Callable[[DataFrame], object],
     error: type[Exception],

@@ -23,17 +23,17 @@ def spent(df: DataFrame, **wait: Any) -> lc.AggregatedStream:  # noqa: ANN401 - 
     return windows.group_by("ad").aggregate(total=lc.agg.sum("price * 2"), n=lc.agg.count())
 
 
-def test_it_needs_something_to_try() -> None:
+def test_what_if_needs_waits_or_recalls() -> None:
     with pytest.raises(lc.OptionError, match="no wait or recall to try"):
         lc.what_if(rows(), spent)
 
 
-def test_it_needs_rows() -> None:
+def test_what_if_needs_rows() -> None:
     with pytest.raises(lc.OptionError, match="needs a Spark DataFrame, an Arrow table or a path"):
         lc.what_if([1, 2], spent, waits=["0s"])  # type: ignore[arg-type]
 
 
-def test_a_query_of_ones_own_is_tried(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_if_tries_a_users_own_query(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(rows(), path)
     frame = spark.createDataFrame(rows()).coalesce(1)

@@ -57,7 +57,7 @@ CALLS = [(each.name, call) for each in BENCHMARKS for call in (*each.full, *each
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=str)
-def test_a_benchmark_understands_what_it_is_called_with(
+def test_a_benchmark_accepts_its_registered_arguments(
     name: str, call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_them = ArgumentParser.parse_args
@@ -113,7 +113,7 @@ def test_numbers_are_written_into_words_that_are_broken_into_lines(tmp_path: Pat
 
 
 @pytest.mark.parametrize("claim", README, ids=lambda claim: claim.words)
-def test_what_the_readme_claims_is_in_the_results(claim: object) -> None:
+def test_the_claims_of_the_readme_are_in_the_results(claim: object) -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
 
     assert claim.said(Results()) in text
@@ -174,7 +174,7 @@ def test_a_worse_value_is_a_loss() -> None:
     assert not Row("unknown", None, 1.0).is_loss
 
 
-def test_a_row_tells_where_both_values_are_from() -> None:
+def test_a_row_has_the_origin_of_both_values() -> None:
     line = Line("sort", 7, {"ratio": 0.5})
     row = Row("sort", line["ratio"], 2.0, "×", bound="up to", line=line, place="Table I")
 
@@ -208,7 +208,7 @@ def test_a_line_carries_machine_commit_and_arguments() -> None:
     assert {"commit", "clean"} <= set(line["run"])
 
 
-def test_a_benchmark_that_fails_leaves_what_was_kept(
+def test_a_failing_benchmark_leaves_the_kept_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(name: str, arguments: tuple[str, ...]) -> object:
@@ -246,7 +246,7 @@ def test_a_benchmark_is_run_in_a_process_of_its_own() -> None:
     assert line["start"] == "numba"
 
 
-def test_a_failing_process_tells_what_it_said_last() -> None:
+def test_the_error_of_a_failing_process_has_its_last_output() -> None:
     with pytest.raises(FailedError, match="unrecognized arguments: --nonsense"):
         list(runner.printed("kernel_start", ("--nonsense",)))
 

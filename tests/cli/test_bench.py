@@ -44,7 +44,7 @@ def test_a_checkout_is_found_from_the_package_and_from_any_folder_of_it(
     assert checkout(tmp_path / "lib/site-packages/latecomer/cli/bench.py") == tmp_path / "other"
 
 
-def test_bench_runs_the_book_with_what_was_asked_and_ends_as_it_does(
+def test_bench_runs_the_book_with_its_arguments_and_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = tmp_path / "benchmarks/book/__main__.py"

@@ -57,7 +57,7 @@ def test_an_unknown_command_is_named_and_refused() -> None:
     assert "No such command 'dmeo'" in answer.stderr
 
 
-def test_a_mistake_is_told_without_a_traceback(
+def test_a_mistake_is_reported_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(_console: object, **_options: object) -> None:

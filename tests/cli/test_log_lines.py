@@ -29,7 +29,7 @@ class Screen:
         self.said.append(text)
 
 
-def test_what_the_library_logs_is_shown_and_begins_with_a_capital() -> None:
+def test_log_messages_are_shown_with_a_capital_letter() -> None:
     screen = Screen()
 
     with shown(screen):  # type: ignore[arg-type]

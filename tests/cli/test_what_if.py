@@ -93,7 +93,7 @@ def test_hopping_windows_and_batches_by_arrival(trades: Path) -> None:
         (["--wait", "often"], LatecomerError, "often"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(
+def test_options_that_cannot_be_tried_are_refused(
     trades: Path, arguments: list[str], error: type[LatecomerError], words: str
 ) -> None:
     with pytest.raises(error, match=words):

@@ -161,7 +161,7 @@ def test_at_the_end_every_watermark_is_there() -> None:
     assert clocks.watermarks.tolist() == [FOREVER, FOREVER]
 
 
-def test_the_way_of_each_watermark_is_told_by_slot() -> None:
+def test_each_slot_has_the_advance_of_its_watermark() -> None:
     clocks = heard(a=30, b=13)
     clocks.advance(UNKNOWN)
     clocks.hear(np.array([0]), np.array([40 * MS]), UNKNOWN)

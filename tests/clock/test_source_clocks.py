@@ -36,7 +36,7 @@ def table(rows: Sequence[Row], first: int = 0) -> pa.Table:
     return pa.table([*map(list, columns), [*range(first, first + len(rows))]], schema=schema)
 
 
-def test_rows_say_how_far_their_sources_are_and_what_they_promise() -> None:
+def test_rows_advance_their_sources_and_may_be_promises() -> None:
     found = told(POLICY, TIME, table([(3, 0, False), (9, 1, True), (12, 1, False)]))
 
     by_source = {row.pop("source"): row for row in found.to_pylist()}
@@ -157,7 +157,7 @@ def test_promises_move_the_clock_of_their_key_alone(batches: list[list[Row]]) ->
         assert found.ready.num_rows == first - len(late)
 
 
-def test_what_does_not_go_with_sources_and_promises_is_refused() -> None:
+def test_options_that_exclude_sources_and_promises_are_refused() -> None:
     def rows(**options: Any) -> lc.DisorderedStream:  # noqa: ANN401
         return lc.disordered(table([]), time="time", unit="ms", **options)
 

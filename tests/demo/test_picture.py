@@ -45,7 +45,7 @@ def test_the_picture_fetches_nothing(page: str) -> None:
     assert re.findall(r"https?://[^\"]*", page) == ["http://www.w3.org/2000/svg"] * len(FIGURES)
 
 
-def test_it_says_what_was_asked_and_what_was_known_early(page: str) -> None:
+def test_the_picture_shows_the_query_and_the_early_results(page: str) -> None:
     assert "wait([&quot;1 hour&quot;, &quot;3 hours&quot;, &quot;5 hours&quot;])" in page
     assert "After 1 hour, 63.51 % of the departures were known that" in page
     assert "8 flights came later still" in page

@@ -125,7 +125,7 @@ def test_too_many_under_way_are_refused() -> None:
         run(A_THEN_B._replace(most=3), one_group([0, 1, 2, 3], [1, 1, 1, 1]))
 
 
-def test_what_there_is_to_ask_is_asked() -> None:
+def test_a_condition_gets_the_last_step_the_row_and_the_event() -> None:
     def holds(_: object, row: np.ndarray, *asked: object) -> bool:
         last, number, target = asked[-3:]
         return (row[last], number, target) == (0, 2, 1)

@@ -4,7 +4,7 @@ from latecomer.kernels.adwin import adwin_state
 from latecomer.kernels.delays import remember
 
 
-def test_enough_buckets_are_remembered_and_what_is_forgotten_is_not_counted() -> None:
+def test_enough_buckets_are_kept_and_others_are_not_counted() -> None:
     past = np.zeros((3, 40), np.int64), np.zeros(5, np.int64), np.zeros(5, np.int64)
     delays, skews = np.array([31, *[0] * 19, 15]), np.array([9, *[1] * 19, 1 << 40])
     reach = np.ones(1)

@@ -91,5 +91,5 @@ def test_pieces_are_the_instants_that_nothing_covers(
         assert all(start < end for start, end in mine)
 
 
-def test_what_lies_before_between_and_after_covers_is_left() -> None:
+def test_pieces_before_between_and_after_covers_remain() -> None:
     assert pieces([((1, 9), [(2, 4), (3, 5), (7, 8)])]) == [(0, 1, 2), (0, 5, 7), (0, 8, 9)]

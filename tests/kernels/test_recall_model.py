@@ -80,7 +80,7 @@ def test_where_only_equal_times_join_a_window_is_as_full_as_its_newest_part() ->
     assert found == 0.4
 
 
-def test_what_is_short_by_next_to_nothing_is_not_enough() -> None:
+def test_a_wait_that_misses_the_recall_by_a_tiny_amount_is_not_enough() -> None:
     shares = np.array([[0.5, 1.0], [0.8, 1.0]])
     model = shares, np.array([0, 0]), np.array([0, 0]), (10, 10)
 

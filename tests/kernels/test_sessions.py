@@ -36,7 +36,7 @@ def overlap(one: Row, other: Row) -> bool:
 
 
 @given(rows)
-def test_what_overlaps_is_put_together(given_rows: list[Row]) -> None:
+def test_overlapping_rows_are_merged(given_rows: list[Row]) -> None:
     given_rows.sort(key=lambda row: row[1])
     codes, starts, ends = (np.array([row[i] for row in given_rows], np.int64) for i in range(3))
 
@@ -45,7 +45,7 @@ def test_what_overlaps_is_put_together(given_rows: list[Row]) -> None:
     assert list(zip(firsts.tolist(), reach.tolist(), strict=True)) == twin(given_rows)
 
 
-def test_what_begins_where_another_ends_is_apart() -> None:
+def test_a_row_that_begins_where_another_ends_is_not_merged() -> None:
     codes, starts, ends = np.array([0, 0, 0]), np.array([1, 3, 6]), np.array([4, 6, 8])
 
     firsts, reach = united(codes, starts, ends, 3)

@@ -84,7 +84,7 @@ def test_time_is_cut_where_a_state_of_the_key_begins_or_ends(given: list[Life]) 
 
 
 @given(lifetimes, st.integers(0, 20) | st.just(FOREVER), st.randoms())
-def test_begins_and_ends_are_told_in_order_of_time(
+def test_begins_and_ends_are_emitted_in_order_of_time(
     given: list[Life], until: int, random: Random
 ) -> None:
     made = Cut.of(sorted(given, key=lambda state: state[0]))
@@ -115,7 +115,9 @@ def test_begins_and_ends_are_told_in_order_of_time(
 
 
 @given(lifetimes, st.randoms())
-def test_each_stretch_has_the_sum_of_what_covers_it(given: list[Life], random: Random) -> None:
+def test_each_stretch_has_the_sum_of_the_rows_that_cover_it(
+    given: list[Life], random: Random
+) -> None:
     states = sorted(given, key=lambda state: state[0])
     values = np.array([random.randint(-50, 50) for _ in states], np.int64)
     made = Cut.of(states)
@@ -127,7 +129,9 @@ def test_each_stretch_has_the_sum_of_what_covers_it(given: list[Life], random: R
 
 
 @given(lifetimes, st.randoms())
-def test_each_stretch_has_the_largest_of_what_covers_it(given: list[Life], random: Random) -> None:
+def test_each_stretch_has_the_maximum_of_the_rows_that_cover_it(
+    given: list[Life], random: Random
+) -> None:
     states = sorted(given, key=lambda state: state[0])
     values = np.array([random.randint(-3, 3) for _ in states], np.int64)
     valid = values != 3

@@ -118,7 +118,7 @@ def test_nothing_overlaps_and_nothing_overflows(
     assert browser.console == []
 
 
-def test_the_page_goes_on_by_itself_and_stops_when_told(
+def test_the_page_updates_itself_until_it_is_stopped(
     browser: Browser, server: Server, queries: Queries
 ) -> None:
     queries.is_halted = False
@@ -155,7 +155,7 @@ def test_another_query_and_another_time_are_a_click_away(browser: Browser, serve
     assert browser.ask("document.querySelector('main').textContent.includes('these ')")
 
 
-def test_a_server_that_does_not_answer_is_told(browser: Browser, queries: Queries) -> None:
+def test_a_server_that_does_not_answer_is_reported(browser: Browser, queries: Queries) -> None:
     gone = Server(Board(queries), every=0.05)
     gone.start()
     browser.open(gone.url)

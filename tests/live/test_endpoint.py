@@ -62,7 +62,7 @@ def test_the_metrics_of_a_query_are_its_status() -> None:
     assert other["query"] == 'a "b" \\ c'
 
 
-def test_what_listen_exports_is_read_as_it_was() -> None:
+def test_exported_metrics_are_read_back_unchanged() -> None:
     client = pytest.importorskip("prometheus_client", reason="the extra metrics is not installed")
     status = Status(
         query='orders "by" hour',

@@ -83,7 +83,7 @@ EXPECTED = {
 }
 
 
-def test_what_micro_batches_counted_is_added_up(tmp_path: Path) -> None:
+def test_the_counts_of_micro_batches_are_added_up(tmp_path: Path) -> None:
     log = tmp_path / "app-1.inprogress"
     log.write_bytes(b"".join(LINES))
 

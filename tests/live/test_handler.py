@@ -55,7 +55,7 @@ def test_a_name_of_another_host_is_refused(server: Server) -> None:
     assert get(server, "/", Host="attacker.example", **known(server))[0].status == 421
 
 
-def test_a_token_is_asked_for_and_goes_into_a_cookie(server: Server) -> None:
+def test_a_token_is_required_and_goes_into_a_cookie(server: Server) -> None:
     if server.token is None:
         assert get(server, "/")[0].status == 200
         return

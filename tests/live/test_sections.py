@@ -13,7 +13,7 @@ def headings(html: str) -> list[str]:
     return re.findall("<h2>([^<]*)</h2>", html)
 
 
-def test_a_query_that_knows_all_has_all_sections() -> None:
+def test_a_query_with_all_values_has_all_sections() -> None:
     html = "".join(sections(SAMPLES))
 
     assert headings(html) == [
@@ -30,11 +30,11 @@ def test_a_query_that_knows_all_has_all_sections() -> None:
     assert "<device" not in html
 
 
-def test_a_query_that_knows_nothing_has_none_but_the_first() -> None:
+def test_a_query_without_values_has_only_the_first_section() -> None:
     assert headings("".join(sections([Sample(0, {})]))) == ["Now"]
 
 
-def test_the_headline_says_how_the_query_is() -> None:
+def test_the_headline_shows_the_state_of_the_query() -> None:
     assert headline(SAMPLES[2]) == (
         "30,000 rows in, 14 of them late (0.04 %); the watermark is 52 seconds behind the newest "
         "row."

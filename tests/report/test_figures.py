@@ -122,7 +122,7 @@ def test_the_curve_of_the_waits_rises_to_the_top() -> None:
     assert len(heights) == 3
 
 
-def test_waits_that_are_chosen_are_marked_and_told() -> None:
+def test_chosen_waits_are_marked_and_named() -> None:
     drawn = wait_figure(profile(*LATE))
 
     assert 'class="mark"' in drawn

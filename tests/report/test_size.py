@@ -62,7 +62,7 @@ def test_a_plan_in_words_names_what_is_held() -> None:
     assert "72 GB  of state in the checkpoint" in told
 
 
-def test_a_rate_of_nothing_is_refused() -> None:
+def test_a_rate_of_zero_is_refused() -> None:
     with pytest.raises(OptionError, match="rate must be more than 0; got 0"):
         plan_size(rate=0, wait=HOUR)
 

@@ -146,7 +146,7 @@ def test_sorted_rows_are_compared_as_a_whole(parts: list[list[Row]], wait: int) 
     assert found.held == pytest.approx(sum(held) / len(held))
 
 
-def test_a_recall_tells_how_long_it_waited() -> None:
+def test_a_recall_shows_its_waits() -> None:
     rows = [[(second, "a", 1.0)] for second in range(50)]
     policy = ClockByRecall(recalls=(0.9,))
     asked = Plan(Source(TIME), policy, "drop", (Stage((), (windows(5, 0),)),))

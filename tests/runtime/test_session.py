@@ -67,7 +67,7 @@ def test_a_second_call_puts_back_a_state_store_that_can_stream(spark: SparkSessi
     assert spark.conf.get(PROVIDER) == f"{STATE}.RocksDBStateStoreProvider"
 
 
-def test_a_second_call_adds_what_is_missing_and_leaves_what_was_chosen(
+def test_a_second_call_adds_missing_settings_and_keeps_the_others(
     spark: SparkSession,
 ) -> None:
     spark.conf.unset("spark.sql.session.timeZone")

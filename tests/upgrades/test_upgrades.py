@@ -42,7 +42,7 @@ def restarted(plan: Plan, batches: list[tuple[pa.Table, ...]], path: Path) -> li
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_goes_on_as_if_it_had_not_been_upgraded(
+def test_a_query_continues_as_if_it_had_not_been_upgraded(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     plan, batches = started(spark, name)
@@ -60,7 +60,7 @@ def test_a_query_goes_on_as_if_it_had_not_been_upgraded(
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_checkpoint_of_an_earlier_version_goes_on(
+def test_a_checkpoint_of_an_earlier_version_continues(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     for file in CHECKPOINTS.glob(f"*/{name}.zip"):

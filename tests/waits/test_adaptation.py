@@ -117,9 +117,7 @@ def test_rows_of_a_micro_batch_may_come_in_any_order(
 
 
 @given(delays_of_batches, st.integers(0, 12))
-def test_saved_and_restored_it_goes_on_as_if_nothing_had_been(
-    batches: list[list[int]], stop: int
-) -> None:
+def test_saving_and_restoring_changes_no_waits(batches: list[list[int]], stop: int) -> None:
     one, other = Adaptation(RECALLS), Adaptation(RECALLS)
     for number, delays in enumerate(batches):
         if number == stop:
@@ -245,7 +243,7 @@ def test_a_recall_of_one_waits_for_the_longest_delay_ever_seen() -> None:
     assert adaptation.waits == [60_000]
 
 
-def test_what_was_missed_makes_it_wait_longer() -> None:
+def test_missed_rows_make_the_wait_longer() -> None:
     delays = np.arange(0, 1_000_000, 1_000)
     kind, harsh = Adaptation((0.9,)), Adaptation((0.9,))
     for _ in range(20):
@@ -257,7 +255,7 @@ def test_what_was_missed_makes_it_wait_longer() -> None:
     assert kind.waits < harsh.waits
 
 
-def test_the_recall_of_a_wait_is_extrapolated_from_what_is_remembered() -> None:
+def test_the_recall_of_a_wait_is_extrapolated_from_recent_delays() -> None:
     adaptation = Adaptation((0.9,))
     assert adaptation.extrapolated(0, 0) is None
 
@@ -333,7 +331,7 @@ def bound(recall: float, longest: int, most: int) -> float:
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 @settings(max_examples=3, deadline=None)
 @given(st.sampled_from([0.5, 0.8, 0.9]), st.integers(1, 3 * SECOND))
-def test_whoever_sends_rows_the_share_missed_is_the_one_allowed_and_a_constant_over_n(
+def test_for_any_input_the_missed_share_is_the_allowed_one_plus_a_constant_over_n(
     adversary: Adversary, recall: float, longest: int
 ) -> None:
     most = max(len(adversary(number, 0, longest)) for number in range(0, 1_200, 150))
@@ -383,7 +381,7 @@ def test_empty_micro_batches_change_nothing() -> None:
     assert lost <= 0.1 * rows + bound(0.9, SECOND, 40)
 
 
-def test_where_delays_grow_without_end_what_was_missed_is_told() -> None:
+def test_if_delays_grow_without_end_the_missed_rows_are_reported() -> None:
     run = Run(0.9)
     newest = 0
     for number in range(200):

@@ -73,7 +73,7 @@ def test_a_drift_makes_delays_longer_at_its_peak() -> None:
     assert delays.tolist() == [5 * SECOND, 15 * SECOND, 5 * SECOND]
 
 
-def test_an_outage_holds_back_what_would_arrive_in_it() -> None:
+def test_an_outage_holds_back_rows_that_would_arrive_in_it() -> None:
     found = fates(injection(Outage(at="10s", lasts="10s")), [9 * SECOND, 10 * SECOND, 19 * SECOND])
 
     assert found.early.tolist() == [9 * SECOND, 20 * SECOND, 20 * SECOND]
@@ -126,7 +126,7 @@ def test_rows_out_of_order_and_rows_delayed_are_counted() -> None:
     assert STREAM.count(0.15, NOBODY) == (2, 1)
 
 
-def test_what_comes_after_this_stretch_of_time_overtakes_too() -> None:
+def test_rows_after_this_stretch_of_time_overtake_too() -> None:
     first_of_later = (0, 0)
 
     assert STREAM.count(NOTHING, first_of_later)[0] == 4
@@ -134,5 +134,5 @@ def test_what_comes_after_this_stretch_of_time_overtakes_too() -> None:
     assert STREAM.first(0.15)[0] == 2
 
 
-def test_what_never_arrives_stays_so() -> None:
+def test_rows_that_never_arrive_stay_lost() -> None:
     assert injection()._rounded(np.array([NEVER, 3])).tolist() == [NEVER, 3]

@@ -135,7 +135,7 @@ def test_with_a_speed_rows_come_when_they_are_due_and_the_backlog_shows(
         ({"rowsPerBatch": 1, "arrival": "at"}, 'no column "at"'),
     ],
 )
-def test_what_cannot_be_replayed_is_said_before_the_query_starts(
+def test_files_that_cannot_be_replayed_are_refused_before_the_query_starts(
     spark: SparkSession, tmp_path: Path, options: dict[str, object], message: str
 ) -> None:
     record(tmp_path / "a.parquet", [1])
