@@ -240,7 +240,7 @@ def test_lines_are_kept_with_how_long_all_took(
 
 
 def test_a_benchmark_is_run_in_a_process_of_its_own() -> None:
-    # It is stopped as soon as nobody wants more of it.
+    # The process is stopped when its output is no longer read.
     line = next(runner.printed("kernel_start", ("--times", "1")))
 
     assert line["start"] == "numba"

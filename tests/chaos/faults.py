@@ -52,7 +52,7 @@ _EFFECTS = ("effect",) * 3
 KINDS = ("executor", *_EFFECTS, "worker", *_EFFECTS, "worker", *_EFFECTS, "effect")
 """Kinds of faults, in turn. There are 13, so that each plan begins with another one. Effects come
 between kills: after a kill the query reads all rows, and the next kill would find no task. Only one
-kind kills executors, because a new executor takes 12 s of processor time, and an effect takes two.
+kills an executor, because a new executor takes 12 s of processor time, and an effect takes two.
 """
 _COMMANDS = {
     "executor": "CoarseGrainedExecutorBackend",

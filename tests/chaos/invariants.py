@@ -116,7 +116,7 @@ class Invariants:
         return output == "ready" and bool(self._schedule.entry.key)
 
     def _opened(self, output: str) -> Frame | None:
-        """Open an output; None if there is nothing to read, or if it may be damaged and is."""
+        """Open an output; None if there is nothing to read, or if damage makes it unreadable."""
         read = tables.read if self._is_table(output) else directories.read
         try:
             return read(self._spark, self._paths[output])  # type: ignore[arg-type, return-value]
