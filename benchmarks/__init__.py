@@ -1,1 +1,1 @@
-"""Benchmarks: one file per question. Each prints JSON lines with `--json`."""
+"""Benchmarks, one file for each question. Each prints JSON lines with `--json`."""

@@ -1,10 +1,10 @@
-"""What does a clock for each key cost, against one clock for all?
+"""What does a clock for each key cost, compared with one clock for all?
 
 On the local host: rows in order of arrival, in ten batches of one size, spread evenly over more and
-more keys. Windows of ten seconds, counted by key, and sorts have all keys in one operator, also
-with `distinct`, a pattern or operators on lifetimes behind. A sort with two waits, with
-`until_next` behind each, stands for all other plans: each key with rows in a batch has operators of
-its own to drive, so the cost is per key and batch, not per row.
+more keys. Counts in windows of ten seconds and sorts have one operator for all keys, also with
+`distinct`, a pattern or operators on lifetimes behind the sort. A sort with two waits, with
+`until_next` behind each, represents all other plans: each key with rows in a batch runs operators
+of its own, so the cost is per key and batch, not per row.
 
     python -m benchmarks.clocks [--rows 1000000] [--json]
 """
@@ -42,7 +42,7 @@ SECOND = 1_000_000
 BATCHES = 10
 RUNS = 3
 MOST_APART = 100
-"""With more keys than this, operators for each take too long."""
+"""The greatest number of keys that are measured with operators for each key."""
 KEYS = (1, 10, 100, 1_000, 10_000)
 KEY = ("device",)
 TIME = TimeColumn("time")

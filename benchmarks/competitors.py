@@ -1,13 +1,13 @@
-"""Other ways to sort a stream: what a user would reach for, and what the paper compared with.
+"""Other ways to sort a stream: those that a user would choose, and those of the paper.
 
-Each gets the rows as a stream has them: it is called at each watermark with the rows since the last
-one, and returns what is due: times, positions and payload columns, in order. The last call has the
-watermark `FOREVER`. Payloads are gathered by position from the columns of the whole input, so a
-competitor never copies a row before it releases it.
+Each is called at each watermark with the rows since the last one. It returns the rows that are due,
+as times, positions and payload columns, in order. The last call has the watermark `FOREVER`.
+Payloads are gathered by position from the columns of the whole input, so a competitor never copies
+a row before it releases it.
 
-*Buffers* are the paper's recipe (Section VI-B) to make any sort incremental: what comes goes into
-an unsorted buffer; a watermark sorts it, merges it into a sorted one, and releases its head. The
-merge is compiled, so that a buffer pays for its sort and not for Python's loops.
+*Buffers* are the paper's way to make any sort incremental (Section VI-B): rows go into an unsorted
+buffer; a watermark sorts it, merges it into a sorted one, and releases the head of that. The merge
+is compiled, so that the time of a buffer is that of its sort, not of Python's loops.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,9 +43,9 @@ class Stream:
     """Rows in order of arrival, and the watermarks among them."""
 
     table: pa.Table
-    """Time, position and the payload."""
+    """Time, position and payload."""
     marks: Positions
-    """How many rows are before each watermark."""
+    """Number of rows before each watermark."""
     watermarks: Times
 
     @property
@@ -57,7 +57,7 @@ class Stream:
         return [column.to_numpy() for column in self.table.columns[2:]]
 
     def clock(self) -> Iterator[tuple[int, int]]:
-        """Yield, for each watermark, how many rows are before it; the end of time is the last."""
+        """Yield each watermark with the number of rows before it; the last is the end of time."""
         yield from zip(self.marks.tolist(), self.watermarks.tolist(), strict=True)
         yield self.table.num_rows, FOREVER
 
@@ -66,19 +66,19 @@ class Incremental(Protocol):
     """A sort that is called at each watermark."""
 
     def __call__(self, fresh: Times, start: int, before: int, watermark: int) -> Sorted:
-        """Take rows, and return what is due.
+        """Add rows, and return those that are due.
 
         Args:
             fresh: The times of rows since the last watermark.
             start: The position of the first of them.
             before: The last watermark; rows before it are late, and left out.
-            watermark: The one now.
+            watermark: The present watermark.
         """
 
 
 @dataclass(frozen=True)
 class Online:
-    """Sort a stream as it comes."""
+    """Sort a stream incrementally."""
 
     start: Callable[[], Incremental]
 
@@ -192,9 +192,9 @@ def _heap(
 
 
 def by_event(*, speculative: bool, huffman: bool) -> Callable[[Stream], Iterator[Released]]:
-    """The paper's algorithm, event by event: with neither option, and offline, Patience sort.
+    """Run the paper's algorithm event by event. Offline and without options it is Patience sort.
 
-    It is one compiled call for the whole stream, and gathers payloads once, in the end.
+    It is one compiled call for the whole stream, and gathers payloads once, at the end.
     """
 
     def run(stream: Stream) -> Iterator[Released]:

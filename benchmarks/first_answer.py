@@ -1,20 +1,20 @@
-"""How long until the first answer can be read, and how long does a micro-batch take after that?
+"""How long does it take until the first result can be read, and how long does a micro-batch take?
 
-Micro-batches of 1,000 rows from files, results to Parquet. Each query runs in a fresh process:
+Queries read micro-batches of 1,000 rows from files, and write Parquet. Each runs in a new process:
 
-    passed       rows as they come: no state, no Latecomer
+    passed       rows unchanged: no state, no Latecomer
     spark        Spark's own windowed count: withWatermark, groupBy(window, key), in RocksDB
-    to_df        our windowed count, written by the user's own writeStream
-    aggregate    the same by start(), with ready and late rows
-    buckets      the same with states in buckets
-    sort         rows in order by start(), with ready and late rows
+    to_df        Latecomer's windowed count, written by the user's own writeStream
+    aggregate    the same, started by start(), with ready and late rows
+    buckets      the same, with states in buckets
+    sort         rows in order, started by start(), with ready and late rows
     window_join  two streams joined within a second
     optimistic   a changelog of running counts
     replay       the count after three waits, read from latecomer.replay
 
-`first_answer` is the time from the start of the query until a reader finds its first row, and
-`micro_batch` the median of the micro-batches after the third. Both are also given as multiples of
-those of `spark` in the same round; rounds take turns, and the medians of all rounds are told.
+`first_answer` is the time from the start of the query until a reader finds its first row.
+`micro_batch` is the median of the micro-batches after the third. Both are also given as multiples
+of those of `spark` in the same round. Queries take turns; the medians of all rounds are printed.
 
     python -m benchmarks.first_answer [--only sort] [--rounds 3] [--batches 20] [--json]
 """
@@ -41,7 +41,7 @@ from latecomer.generate.micro_batches import write_micro_batches
 
 BASE = "spark"
 ROWS = 1_000
-"""Rows of a micro-batch; each spans this many tenths of a second, and windows take ten seconds."""
+"""Rows of a micro-batch, which spans this many tenths of a second. Windows take ten seconds."""
 NOW = {"availableNow": True}
 
 Start = Callable[[SparkSession, Path], Any]
@@ -49,7 +49,7 @@ Start = Callable[[SparkSession, Path], Any]
 
 
 def make_rows(batches: int, seed: int = 1) -> pa.Table:
-    """Ten rows a second, a third of them late by up to four seconds; in order of arrival."""
+    """Return ten rows a second in order of arrival, a third of them delayed by up to 4 seconds."""
     random = np.random.default_rng(seed)
     times = np.arange(batches * ROWS, dtype=np.int64) * 100_000
     delays = np.where(
@@ -153,11 +153,11 @@ GOALS = {
     "first_over_spark": dict.fromkeys(("aggregate", "sort", "window_join", "optimistic"), 1.6),
     "micro_batch_over_spark": {"to_df": 1.3, "aggregate": 1.6, "sort": 1.6},
 }
-"""What we want to reach at most."""
+"""The goals: upper limits."""
 
 
 def readable(work: Path) -> bool:
-    """Return True if a reader finds a row: the file that has it is on record as complete."""
+    """Return True if a reader finds a row in a file that is recorded as complete."""
     for record in (work / "out/_spark_metadata").glob("[0-9]*"):
         lines = record.read_text().splitlines()[1:]
         files = [json.loads(line)["path"].removeprefix("file://") for line in lines]
@@ -172,7 +172,7 @@ def readable(work: Path) -> bool:
 
 
 def run(name: str, work: Path) -> dict[str, float]:
-    """Run a query in this process, which is a fresh one."""
+    """Run a query in this process, which is new."""
     spark = lc.session("first-answer", config={"spark.sql.streaming.numRecentProgressUpdates": 500})
     began = time.perf_counter()
     query = QUERIES[name](spark, work)
@@ -189,7 +189,7 @@ def run(name: str, work: Path) -> dict[str, float]:
 
 
 def measured(name: str, batches: int) -> dict[str, float]:
-    """Run a query in a fresh process."""
+    """Run a query in a new process."""
     with tempfile.TemporaryDirectory(prefix="latecomer-bench-") as work:
         write_micro_batches(make_rows(batches), f"{work}/rows", batches)
         command = [sys.executable, "-m", "benchmarks.first_answer", "--one", name, work]
@@ -200,7 +200,7 @@ def measured(name: str, batches: int) -> dict[str, float]:
 
 
 def rounds(names: list[str], count: int, batches: int) -> Iterator[dict[str, Any]]:
-    """Measure all queries in turn, so many times."""
+    """Measure all queries in turn, in some rounds."""
     order = list(dict.fromkeys([BASE, *names]))
     found: dict[str, list[dict[str, float]]] = {name: [] for name in order}
     for _ in range(count):

@@ -1,12 +1,12 @@
-"""Is injected disorder reproducible, as much as was asked for, and fast?
+"""Is injected disorder reproducible, of the required amount, and fast?
 
-    same       the same seed twice, on all rows and cut into parts, in this process and on Spark:
-               how many rows differ in their time of arrival
+    same       the number of rows with different arrivals, with the same seed: twice, on all rows
+               and in parts, in this process and on Spark
     fraction   for several fractions and delays, the true share of rows out of order
-    scale      rows per second, for twice, four and eight times as many rows
+    scale      rows per second, for two, four and eight times as many rows
 
-Paper: Grulich and others: Generating Reproducible Out-of-Order Data Streams (DEBS 2019). It has
-    no numbers; what it promises is what is checked here.
+Paper: Grulich and others: Generating Reproducible Out-of-Order Data Streams (DEBS 2019). It
+    reports no numbers; its promises are checked here.
 
     python -m benchmarks.generator [--rows 8000000] [--quick] [--only scale] [--json]
 """
@@ -34,7 +34,7 @@ Line = dict[str, Any]
 
 
 def make(rows: int) -> pa.Table:
-    """A thousand rows a second, in order."""
+    """Return a thousand rows a second, in order."""
     times = pa.array(np.arange(rows, dtype=np.int64) * 1_000, pa.timestamp("us", "UTC"))
     return pa.table({"time": times, "id": np.arange(rows)})
 
@@ -46,7 +46,7 @@ def delayed(table: Any, fraction: float = 0.3, delay: str = DELAYS[0], seed: int
 
 
 def arrivals(table: pa.Table) -> np.ndarray:
-    """Return when each row arrived, by its number."""
+    """Return the arrival of each row, by its number."""
     found = np.empty(table.num_rows, np.int64)
     found[table["id"].to_numpy()] = table["arrival"].cast(pa.int64()).to_numpy()
     return found

@@ -1,8 +1,8 @@
-"""Does a step of the sort cost what is due, or what is held?
+"""Does the time of a step of the sort depend on the rows that are due, or on those that are held?
 
-Micro-batches of a thousand rows a second, 30 % of them delayed by up to the wait, go through a
-sorter that is saved and loaded between any two, its chunks compressed as on Spark. While it fills
-up, more and more is held; what is due stays the same, and so should the time of a step.
+The input is a thousand rows a second, 30 % of them delayed by up to the wait. The sorter is saved
+and loaded between micro-batches, with chunks compressed as on Spark. While it fills up, it holds
+more and more rows. The number of due rows stays the same, and so should the time of a step.
 
     python -m benchmarks.held [--wait 600] [--json]
 """
@@ -25,7 +25,7 @@ SCHEMA = pa.schema({"time": pa.int64(), "value": pa.float64()})
 
 
 class CountedChunks:
-    """Chunks as Spark's state store keeps them, and how often they are read and written."""
+    """Chunks as Spark's state store keeps them, which count reads and writes."""
 
     def __init__(self) -> None:
         self.blobs: dict[int, bytes] = {}

@@ -1,17 +1,17 @@
-"""Impatience sort as the paper has it, event by event: the reference, and the baseline to beat.
+"""Impatience sort as in the paper, event by event: the reference, and the baseline to beat.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section III.
-Symbols: tails -> `tails`; punctuation -> watermark; head run -> what is due of a run.
-Departures: a run is a linked list through the positions of its events, which is short to write.
+Symbols: tails -> `tails`; punctuation -> watermark; head run -> the due part of a run.
+Departures: a run is a linked list through the positions of its events, which needs little code.
     Runs are merged by (time, position), so that events of equal time keep their order, whichever
     two runs are merged first.
 Holds: tails fall strictly from run to run, so that binary search finds the run of an event.
 
-Both optimisations of Section III-E can be switched off, to see what they are worth: *speculative
-run selection* tries the run of the last event before it searches, *Huffman merge* merges the two
-shortest head runs first. Without either, and without watermarks, this is Patience sort.
+Both optimizations of Section III-E can be switched off, to measure their effect: *speculative run
+selection* tries the run of the last event before it searches, *Huffman merge* merges the two
+shortest head runs first. Without both, and without watermarks, this is Patience sort.
 
-It is not what sorts streams: `latecomer.operators.sort` does, and a test compares the two.
+Streams are sorted by `latecomer.operators.sort` instead; a test compares the two.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ _NOBODY = -1
 
 @kernel
 def patience_runs(times: Times) -> Positions:
-    """Say for each event which run Patience sort puts it on: the partition phase alone."""
+    """Return the run of each event in Patience sort: the partition phase alone."""
     placed = np.empty(len(times), np.int64)
     tails = np.empty(16, np.int64)
     runs = 0
@@ -48,18 +48,18 @@ def impatience(
     speculative: bool,  # noqa: FBT001  a kernel takes no keywords
     huffman: bool,  # noqa: FBT001
 ) -> tuple[Positions, Positions, Positions]:
-    """Sort events as they come, releasing at each watermark what is due.
+    """Sort events incrementally: release at each watermark the events that are due.
 
     Args:
-        times: In order of arrival.
-        marks: How many events are before each watermark; ascending.
-        watermarks: Ascending.
+        times: Times in order of arrival.
+        marks: Number of events before each watermark; ascending.
+        watermarks: Watermarks; ascending.
         speculative: Try the run of the last event first.
-        huffman: Merge the two shortest head runs first, not in rounds of two and two.
+        huffman: Merge the two shortest head runs first, instead of pairs in rounds.
 
     Returns:
-        The positions of the events in order of release, without the late ones; how many were out
-        by each watermark; and how many runs there were before each.
+        The positions of the events in order of release, without the late ones; the number of
+        events released by each watermark; and the number of runs before each.
     """
     order = np.empty(len(times), np.int64)
     counts = np.empty(len(marks), np.int64)
@@ -113,18 +113,18 @@ def release(
     watermark: int,
     huffman: bool,  # noqa: FBT001
 ) -> tuple[Positions, int]:
-    """Cut the head off each run and merge the heads; runs that become empty vanish.
+    """Cut the head off each run and merge the heads; runs that become empty are removed.
 
     Args:
-        times: In order of arrival.
+        times: Times in order of arrival.
         following: For each event the next one on its run, or -1.
         ends: For each run its tail, its first event and its last.
-        runs: How many runs there are.
-        watermark: What is not after it is due.
+        runs: Number of runs.
+        watermark: Events up to this time are due.
         huffman: Merge the two shortest first.
 
     Returns:
-        The positions of the events that are due, in order; and how many runs are left.
+        The positions of the events that are due, in order; and the number of remaining runs.
     """
     tails, heads, lasts = ends
     parts = []
@@ -146,7 +146,7 @@ def release(
             left += 1
     if len(parts) == 0:
         return np.empty(0, np.int64), left
-    # The parts yet to be merged, as a queue: without Huffman they go in rounds of two and two.
+    # A queue of the parts to merge. Without Huffman, pairs are merged in rounds.
     queue = np.arange(len(parts))
     while len(queue) > 1:
         first, second = 0, 1
@@ -163,7 +163,7 @@ def release(
 
 @kernel
 def shortest(parts: list[Positions], queue: Positions, other_than: int) -> int:
-    """Find the place in the queue of the shortest part, leaving one out."""
+    """Return the place in the queue of the shortest part, leaving one out."""
     best = _NOBODY
     for i in range(len(queue)):
         if i != other_than and (best == _NOBODY or len(parts[queue[i]]) < len(parts[queue[best]])):

@@ -1,14 +1,13 @@
-"""What does a fresh Python process pay before the first kernel has run?
+"""How long does a new Python process take until the first kernel has run?
 
-Spark starts Python workers, and each of them is a fresh process. In processes of their own, the
-median of five, seconds to
+Each Python worker of Spark is a new process. Printed are seconds, the median of five processes, to
 
     numba      import Numba, and nothing else
     cached     import the kernels and call each once; their machine code is on disk
     compiled   the same, with an empty disk cache
 
 The first call of any kernel also sets up Numba's compiler, whether or not it has to compile.
-NumPy, Arrow and `latecomer` itself are imported before the clock starts: a worker has them anyway.
+NumPy, Arrow and `latecomer` are imported before the clock starts, because a worker always does so.
 
     python -m benchmarks.kernel_start [--times 5] [--json]
 """
@@ -42,7 +41,7 @@ print(json.dumps({"seconds": ended - began, "import_numba": imported - began} | 
 
 
 def start(how: str, cache: str) -> dict[str, float]:
-    """Run the program in a fresh process."""
+    """Run the program in a new process."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     command = [sys.executable, "-c", PROGRAM, how]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)

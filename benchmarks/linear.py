@@ -1,10 +1,10 @@
-"""Does the cost of the temporal operators stay linear?
+"""Is the cost of the temporal operators linear?
 
-Each question of `benchmarks.temporal` is asked twice, and the second time one thing is doubled. The
+Each query of `benchmarks.temporal` runs twice, and the second time one quantity is doubled. The
 ratio of the two processor times is printed: 2 is linear, and `LIMIT` leaves room for noise.
 
-    events     rows of twice the time
-    keys       as many rows, of 500,000 keys and of 1,000,000
+    events     twice as many rows, over twice the time
+    keys       as many rows, with 500,000 keys and with 1,000,000
     overlap    as many rows, each of which counts for twice as long
 
 Rows of equal time are not doubled here: `tests/operators/temporal/test_equal_times.py` gives each
@@ -67,7 +67,7 @@ DOUBLED = {"events": by_events, "keys": by_keys, "overlap": by_overlap}
 
 
 def ratio(once: Asked, twice: Asked) -> float:
-    """Return the processor time of the second over the first, measured in turns."""
+    """Return the processor time of the second query over that of the first, measured in turns."""
     best = [float("inf"), float("inf")]
     for run, rows in (once, twice):
         run(rows.slice(0, BATCH))

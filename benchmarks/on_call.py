@@ -1,14 +1,14 @@
-"""What do counting, totals, metrics and a status cost, as a share of a micro-batch?
+"""What do counts, totals, metrics and a status cost, as a share of a micro-batch?
 
-workers    a bucket counts what came, what is late, delays and what it holds: processor time of
-           that over the processor time of the rest that a bucket does with the same rows (open
-           parcels, run the stage, write its state)
-driver     for each micro-batch of a query of start(): the record of totals that is written, the
-           listener that is told of it, one status that is asked for, and one scrape of the
-           metrics; medians over that of a micro-batch, each and together
+workers    a bucket counts its input, late rows, delays and held rows: the processor time of this,
+           over that of the other work of the bucket on the same rows (open parcels, run the
+           stage, write its state)
+driver     for each micro-batch of a query of start(): writing the record of totals, calling the
+           listener, reading one status, and one scrape of the metrics; medians over that of a
+           micro-batch, each and together
 plain      the same for a query of your own writeStream, which has no record
-observed   processor time of Java in queries whose counts Spark reports in full, over that in
-           queries that report the counts of outputs alone; they take turns
+observed   processor time of Java in queries for which Spark reports all counts, over that in
+           queries for which it reports only the counts of outputs; they take turns
 
 python -m benchmarks.on_call [--only driver] [--batches 30] [--rounds 3] [--json]
 """
@@ -56,7 +56,7 @@ WARM = 3
 
 
 def workers(rows: int, rounds: int = 30) -> dict[str, Any]:
-    """Sort rows of which a tenth is late by up to ten seconds, in one bucket."""
+    """Sort rows in one bucket, a tenth of them late by up to ten seconds."""
     time_column = TimeColumn("time", "us")
     stage = Stage(("key",), (Sort(time_column),))
     plan = Plan(Source(time_column), OneClock((5 * SECOND,)), "divert", (stage,))
@@ -98,21 +98,21 @@ def workers(rows: int, rounds: int = 30) -> dict[str, Any]:
 
 
 def sorting(spark: SparkSession, directory: Path) -> lc.OrderedStream:
-    """Sort all rows, a file in each micro-batch."""
+    """Return a sort of all rows, with a file in each micro-batch."""
     rows = spark.readStream.schema(spark.read.parquet(f"{directory}/rows").schema)
     df = rows.option("maxFilesPerTrigger", 1).parquet(f"{directory}/rows")
     return lc.disordered(df, time="time", key="key").sort(wait="2 seconds")
 
 
 def started(spark: SparkSession, directory: Path, name: str) -> lc.Query:
-    """Start the sort by start()."""
+    """Start the sort with `start`."""
     outputs = {each: f"{directory}/{name}/{each}" for each in ("ready", "late")}
     checkpoint = f"{directory}/{name}/checkpoint"
     return sorting(spark, directory).start(outputs, checkpoint=checkpoint, trigger=NOW)
 
 
 def plain(spark: SparkSession, directory: Path, name: str) -> StreamingQuery:
-    """Start the sort by a writeStream of its own, without late rows."""
+    """Start the sort with `writeStream`, without late rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lc.LateRowsWarning)
         writer = sorting(spark, directory).to_df().writeStream.format("parquet").trigger(**NOW)
@@ -121,7 +121,7 @@ def plain(spark: SparkSession, directory: Path, name: str) -> StreamingQuery:
 
 
 def timed(function: Callable[..., Any], into: list[float]) -> Callable[..., Any]:
-    """Wrap a function so that its milliseconds are kept."""
+    """Return a function that records its milliseconds."""
 
     def wrapped(*arguments: object) -> object:
         began = time.perf_counter()
@@ -134,7 +134,7 @@ def timed(function: Callable[..., Any], into: list[float]) -> Callable[..., Any]
 
 
 def driver(spark: SparkSession, directory: Path, question: str) -> dict[str, Any]:
-    """Time what the driver does for each micro-batch, and what it is asked."""
+    """Measure the driver's work for each micro-batch, and for a status and a scrape."""
     took: dict[str, list[float]] = {name: [] for name in ("record", "listener", "status", "scrape")}
     write, told = Recorder.write, Relay.onQueryProgress
     Recorder.write = timed(write, took["record"])
@@ -166,7 +166,7 @@ def driver(spark: SparkSession, directory: Path, question: str) -> dict[str, Any
 
 
 def few(packed: DataFrame, _plan: Plan) -> DataFrame:
-    """Report the counts of outputs alone."""
+    """Report only the counts of outputs."""
     names = ("ready", "late", "dropped", "ahead")
     return packed.observe(
         "latecomer_few",
@@ -175,7 +175,7 @@ def few(packed: DataFrame, _plan: Plan) -> DataFrame:
 
 
 def observed(spark: SparkSession, directory: Path, rounds: int) -> dict[str, Any]:
-    """Compare micro-batches with all counts to those with few."""
+    """Compare micro-batches with all counts and with few."""
     ratios, batches = [], []
     for number in range(rounds + 1):
         spent = {}
@@ -202,7 +202,7 @@ def observed(spark: SparkSession, directory: Path, rounds: int) -> dict[str, Any
 
 
 def processor_seconds(spark: SparkSession) -> float:
-    """Return the processor time of Java, which does all that Spark reports."""
+    """Return the processor time of Java, where Spark computes its reports."""
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way
     pid = jvm.java.lang.ProcessHandle.current().pid()
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -210,7 +210,7 @@ def processor_seconds(spark: SparkSession) -> float:
 
 
 def main() -> None:
-    """Print what is measured."""
+    """Print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -224,7 +224,7 @@ def main() -> None:
 
 
 def measured(only: str | None, batches: int, rounds: int) -> Lines:
-    """Answer all questions, or one."""
+    """Measure all parts, or one."""
     if only in (None, "workers"):
         yield from (workers(rows) for rows in (1_000, 10_000, 100_000))
     if only == "workers":

@@ -1,22 +1,23 @@
-"""What does it cost to compute at once and take back what was wrong, and what does it give?
+"""What does it cost to compute results at once and retract wrong ones, and what does it gain?
 
 Each part answers one question:
 
     cluster    the paper's experiment (Fig. 9): an inverted index on a simulated cluster. `ratio`
-               is that of what comes to the barrier to what is valid, word by word as in the paper;
-               `in_batches` the same in micro-batches of 500 words, in which part of it cancels
-    steps      one, two or three stateful steps in a row, of different keys: optimistic, with a
-               changelog or a barrier, against a `buffer` before the first and one clock for all,
-               and `buffers` before each with their own clocks, at equal final rows. Seconds
-               from arrival to the first answer and to the last, rows held at the most, rows a
-               second. A running `total` makes all that follows a straggler wrong; the `change` from
-               the row before only that of the next row
-    batches    how much less is said the more rows a micro-batch has
-    snapshots  what a straggler costs, by how many rows share a kept state, and how far back it is
-    compiled   rows a second of one step in order, called and compiled
-    spark      a stream on Spark, with injected disorder: what comes to the barrier against what is
-               valid, and how long a micro-batch takes, with a changelog or a barrier behind two
-               steps, and with nothing but a sort
+               is the number of items that reach the barrier over that of valid items, word by
+               word as in the paper; `in_batches` is the same in micro-batches of 500 words, where
+               some items cancel out
+    steps      one to three chained stateful steps with different keys: optimistic, with a
+               changelog or a barrier; with one `buffer` before the first step and one clock; and
+               with `buffers` before each step and their own clocks. The final rows are equal.
+               Printed are seconds from arrival to the first and to the last result, the most
+               rows held, and rows a second. In a running `total` a straggler changes all later
+               results; in the `change` from the row before, only the next one
+    batches    how the number of emitted items falls with the rows of a micro-batch
+    snapshots  the cost of a straggler, by the rows for each kept state and by its distance
+    compiled   rows a second of one step on ordered rows, called and compiled
+    spark      a stream on Spark with injected disorder: items that reach the barrier over valid
+               items, and the time of a micro-batch, for two steps with a changelog or a barrier,
+               and for a sort alone
 
     python -m benchmarks.optimistic [--only cluster] [--rows 100000] [--json]
 """
@@ -59,13 +60,13 @@ from latecomer.time import TimeColumn
 SECOND = 1_000_000
 TIME = TimeColumn("time", "us")
 WAIT = 10
-"""Seconds; the longest delay."""
+"""The longest delay, in seconds."""
 OUT = pa.schema([(name, pa.int64()) for name in ("id", "shop", "region", "amount")])
 KEYS = ("account", "shop", "region")
 
 
 def payments(rows: int, fraction: float, delay: str = f"uniform:1s:{WAIT}s") -> pa.Table:
-    """A thousand payments a second, of a thousand accounts, in order of arrival."""
+    """Return a thousand payments a second, of a thousand accounts, in order of arrival."""
     random = np.random.default_rng(7)
     table = pa.table(
         {
@@ -85,7 +86,7 @@ def payments(rows: int, fraction: float, delay: str = f"uniform:1s:{WAIT}s") -> 
 
 
 def plan(steps: Sequence[int], way: str, kind: str) -> Plan:
-    """Some of the steps; in each, the key of the one before is left behind."""
+    """Return a plan of some steps. Each step drops the key of the one before."""
     stages = []
     for number in steps:
         name, is_first = KEYS[number], number == steps[0]
@@ -102,7 +103,7 @@ def plan(steps: Sequence[int], way: str, kind: str) -> Plan:
 
 
 def hosts(steps: int, way: str, kind: str, schema: pa.Schema) -> list[LocalHost]:
-    """Make one host for all steps; or one for each, with a buffer and a clock of its own."""
+    """Return one host for all steps, or one for each step with a buffer and a clock of its own."""
     parts = [[number] for number in range(steps)] if way == "buffers" else [[*range(steps)]]
     made = []
     for part in parts:
@@ -146,7 +147,7 @@ FUNCTIONS = {
 
 
 def batches_of(table: pa.Table, seconds: float) -> Iterator[tuple[int, pa.Table]]:
-    """Cut rows by arrival; each with the time at which the micro-batch is complete."""
+    """Cut rows by arrival; return micro-batches with the times at which they are complete."""
     arrived = table["arrival"].to_numpy()
     size = int(seconds * SECOND)
     ends = np.arange(arrived[0] // size + 1, arrived[-1] // size + 2) * size
@@ -158,7 +159,7 @@ def batches_of(table: pa.Table, seconds: float) -> Iterator[tuple[int, pa.Table]
 def run(
     table: pa.Table, steps: int, way: str, kind: str = "total", seconds: float = 1.0
 ) -> dict[str, Any]:
-    """Run all steps, and tell when rows were answered first and last."""
+    """Run all steps, and return the delays of the first and the last result of rows."""
     count = table.num_rows
     running = hosts(steps, way, kind, table.drop(["arrival"]).schema)
     first, last = np.full(count, -1), np.full(count, -1)
@@ -173,12 +174,12 @@ def run(
             ready = host.step(without_marks(ready)).ready
         spent += time.process_time() - began
         answers.append((end, ready))
-        # Only stages know what they hold.
+        # Only stages know how many rows they hold.
         stages = [stage for host in running for stage in host._stages[0]]  # noqa: SLF001
         held = max(held, sum(stage.held for stage in stages))
     began = time.process_time()
     for number, host in enumerate(running, 1):
-        # One clock after the other reaches the end.
+        # The clocks reach the end one after the other.
         ready = host.finish().ready
         for behind in running[number:]:
             ready = behind.step(without_marks(ready)).ready
@@ -207,7 +208,7 @@ def run(
 
 
 def without_marks(rows: pa.Table) -> pa.Table:
-    """In order, all of a changelog are inserts: drop the columns that number and name changes."""
+    """Drop the columns of changes: for ordered rows, a changelog has only inserts."""
     return rows.select([name for name in rows.column_names if name[0] != "_"])
 
 
@@ -233,7 +234,7 @@ def steps(rows: int) -> Iterator[dict[str, Any]]:
     for kind, fraction, number in product(FUNCTIONS, (0.01, 0.1), (1, 2, 3)):
         table = payments(rows, fraction)
         finals = []
-        # Compile everything before anything is timed.
+        # Compile everything before the measurements.
         compiled.COMPILED_FROM = 0
         run(payments(3_000, 0.1), number, "changelog", kind)
         for way in ("changelog", "barrier", "buffer", "buffers"):
@@ -302,7 +303,7 @@ def snapshots(_rows: int) -> Iterator[dict[str, Any]]:
 
 
 def speed(rows: int) -> Iterator[dict[str, Any]]:
-    # Compiled or not, most of it is what it takes to hold rows; large micro-batches show the rest.
+    # Compiled or not, holding rows takes most of the time; large micro-batches show the rest.
     table = payments(rows, 0.0)
     for way, least in (("called", 1 << 60), ("compiled", 0)):
         compiled.COMPILED_FROM = least
@@ -313,7 +314,7 @@ def speed(rows: int) -> Iterator[dict[str, Any]]:
 
 
 def spark(rows: int) -> Iterator[dict[str, Any]]:
-    """Run a stream of micro-batches of 10 s of arrivals, as files."""
+    """Run a stream of files, whose micro-batches have 10 s of arrivals each."""
     session = lc.session("optimistic", config={"spark.sql.shuffle.partitions": "4"})
     session.sparkContext.setLogLevel("ERROR")
     for fraction in (0.01, 0.1):

@@ -1,14 +1,14 @@
-"""A simulated cluster that builds an inverted index, as in the paper's experiment.
+"""A simulation of a cluster that builds an inverted index, as in the paper's experiment.
 
     documents ─at random─▶ worker: words, positions ─by word─▶ worker: postings ─▶ barrier
 
-Documents come at even distances in time. A worker does one thing at a time, in the order in which
-things reach it: it takes a while for each document, by its length, and for each word. What goes
-from one worker to another is under way for a while, in order on each link. So words of an older
-document may come after those of a newer one, because it was longer, or waited longer, or was
-slower on its way; and then postings were wrong and are taken back.
+Documents arrive at even intervals. A worker processes one task at a time, in order of arrival; the
+time depends on the length of a document, or is constant for a word. Messages between workers take
+some time, and stay in order on each link. So words of an older document may arrive after those of a
+newer one, because it was longer, waited longer, or had a slower message. Postings were wrong then,
+and are retracted.
 
-What the paper does not tell (how fast its machines and their network were) is assumed: `Cluster`.
+The paper does not report the speed of its machines and network; `Cluster` has the assumed values.
 """
 
 import heapq
@@ -37,17 +37,17 @@ OUT = pa.schema([("size", pa.int64())])
 
 @dataclass(frozen=True)
 class Cluster:
-    """How long things take, in microseconds."""
+    """Durations of tasks and messages, in microseconds."""
 
     per_document: int = 200
     per_word: int = 20
-    """To find a word in a document, and to update its postings."""
+    """Time to find a word in a document, and time to update its postings."""
     network: int = 500
-    """A message is under way so long on average, exponentially, at least a tenth of it."""
+    """Mean time of a message: exponentially distributed, at least a tenth of this."""
 
 
 def documents(number: int, words: int, length: int, seed: int) -> list[np.ndarray]:
-    """Make up documents: words by Zipf's law, lengths that differ as those of articles do."""
+    """Generate documents: words by Zipf's law, lengths that vary like those of articles."""
     random = np.random.default_rng(seed)
     weights = 1 / np.arange(1, words + 1)
     lengths = np.maximum(1, random.lognormal(np.log(length), 0.8, number)).astype(int)
@@ -61,16 +61,16 @@ def arrivals(
 
     Args:
         texts: The documents.
-        workers: How many there are.
+        workers: Number of workers.
         rate: Documents a second.
-        cluster: How long things take.
-        seed: Of delays, and of which worker has a document.
+        cluster: Durations of tasks and messages.
+        seed: Seed of delays, and of the workers of documents.
     """
     random = np.random.default_rng(seed)
     distinct = [np.unique(text).tolist() for text in texts]
     numbers = count()
     events: list[tuple[float, int, int, int, int]] = []
-    """When what reaches which worker: a document, or (with a word) its positions."""
+    """Events: the time at which a document, or a word with its positions, reaches a worker."""
     for document in range(len(texts)):
         at = document * SECOND / rate + delay(random, cluster)
         heapq.heappush(events, (at, next(numbers), int(random.integers(workers)), document, -1))
@@ -78,7 +78,7 @@ def arrivals(
     last: dict[tuple[int, int], float] = {}
     found = []
     while events:
-        # A worker takes things in the order in which they reach it.
+        # A worker processes tasks in order of arrival.
         at, _, worker, document, word = heapq.heappop(events)
         begin = max(at, free[worker])
         if word >= 0:
@@ -97,7 +97,7 @@ def arrivals(
 
 
 def capacity(texts: list[np.ndarray], cluster: Cluster) -> float:
-    """Return how many documents a second one worker can deal with."""
+    """Return how many documents a second one worker can process."""
     work = [
         cluster.per_document + cluster.per_word * (len(text) + len(np.unique(text)))
         for text in texts
@@ -110,15 +110,15 @@ def delay(random: np.random.Generator, cluster: Cluster) -> float:
 
 
 def posted(size: int, row: Any) -> tuple[int, int]:
-    """Update a posting list, of which only the size is kept here."""
+    """Update a posting list, which is reduced to its size here."""
     size += row.positions
     return size, size
 
 
 def one_by_one(found: Words) -> int:
-    """Count what comes to the barrier if each word is dealt with by itself.
+    """Count the items that reach the barrier if words are processed one by one.
 
-    Each change of a posting list behind the place of a straggler is taken back and said again.
+    Each change of a posting list after the place of a straggler is retracted and emitted again.
     """
     places: dict[int, list[int]] = {}
     arrived = 0
@@ -131,7 +131,7 @@ def one_by_one(found: Words) -> int:
 
 
 def indexed(texts: list[np.ndarray], found: Words, batch: int) -> int:
-    """Build the index by the library's own steps, so many words at a time; count the same."""
+    """Count the same items with the library's own steps, in micro-batches of words."""
     spec = Stateful(TIME, ("word",), posted, 0, OUT)
     running = spec.start(WORD, MemoryChunks())
     barrier = Barrier(TIME).start(spec.output_schema(WORD), MemoryChunks())
@@ -149,7 +149,7 @@ def indexed(texts: list[np.ndarray], found: Words, batch: int) -> int:
 
 
 def out_of_order(found: Words) -> float:
-    """Return what share of words came after one of a newer document."""
+    """Return the share of words that arrived after a word of a newer document."""
     newest: dict[int, int] = {}
     late = 0
     for document, word in found:

@@ -1,14 +1,15 @@
-"""How many rows a second does a pattern cost, on one core and on Spark?
+"""How many rows a second does a pattern process, on one core and on Spark?
 
-The question is the Impatience paper's: who clicks on X and then on Y within a minute? Users click
-at random, on X, Y or one of eight other ads, ten seconds apart on average; if `dense`, half a one.
+The pattern is that of the Impatience paper: users who click on X and then on Y within a minute.
+Users click at random on X, Y or one of eight other ads, ten seconds apart on average (half a second
+with `dense`).
 
-    local    the operator in this process, behind no sort, against an automaton in plain Python: a
-             dictionary from users to what is under way, row by row; it counts matches only
+    local    the operator in this process, without a sort, and an automaton in plain Python: a
+             dictionary from users to matches under way, row by row, which only counts matches
     where    the same with a condition on both rows, compiled and called row by row
-    spark    a whole batch query, with the sort, against a self-join in Spark SQL that finds the
-             first Y after each X; both read only X and Y
-    dense    the same, where the join finds many pairs before it finds the first
+    spark    a whole batch query with the sort, and a self-join in Spark SQL that finds the first Y
+             after each X; both read only X and Y
+    dense    the same, on rows for which the join makes many pairs before it keeps the first
 
     python -m benchmarks.patterns [--rows 2000000] [--only local] [--json]
 """
@@ -35,7 +36,7 @@ ROWS, BATCH, ADS, ROUNDS = 2_000_000, 250_000, 10, 3
 SECOND = 1_000_000
 WITHIN = 60 * SECOND
 APART, DENSE = 10 * SECOND, SECOND // 2
-"""Between two clicks of a user, on average."""
+"""Average time between two clicks of a user."""
 TIME = TimeColumn("time", "us")
 
 
@@ -56,7 +57,7 @@ def clicks(count: int, apart: int = APART) -> pa.Table:
 
 
 def operator(rows: pa.Table, question: Callable[..., bool] | None = None) -> int:
-    """Find matches by the operator."""
+    """Find matches with the operator."""
     shape = Then(Event("x", "is_x"), Event("y", "is_y", question))
     running = Detect(TIME, ("user",), compiled(shape), WITHIN).start(rows.schema, MemoryChunks())
     found = 0
@@ -68,7 +69,7 @@ def operator(rows: pa.Table, question: Callable[..., bool] | None = None) -> int
 
 
 def plain_python(rows: pa.Table) -> int:
-    """Find matches by a loop: what is under way, by user."""
+    """Count matches in a loop, with the clicks on X under way by user."""
     under_way: dict[int, deque[int]] = defaultdict(deque)
     found = 0
     for at, user, ad in zip(*(rows[n].to_pylist() for n in ("time", "user", "ad")), strict=True):
@@ -85,14 +86,14 @@ def is_cheaper(row: Any, x: Any) -> bool:
 
 
 def seconds(*runs: Callable[[], int]) -> tuple[list[float], int]:
-    """The best time of each way, in turn with the others, and how much the first one found."""
+    """Return the best time of each run, measured in turns, and the result of the first run."""
     best, found = [float("inf")] * len(runs), [0] * len(runs)
     for _ in range(ROUNDS):
         for way, run in enumerate(runs):
             start = time.perf_counter()
             found[way] = run()
             best[way] = min(best[way], time.perf_counter() - start)
-    # Clicks at the very same time are in order for us, and not for a join.
+    # The operator orders clicks of equal time; the join does not.
     assert all(abs(found[0] - other) <= found[0] / 100 for other in found), found
     return best, found[0]
 
@@ -110,7 +111,7 @@ def asked(rows: pa.Table) -> dict[str, Any]:
     first = time.perf_counter()
     operator(rows.slice(0, where.COMPILED_FROM * ADS), is_cheaper)
     first = time.perf_counter() - first
-    # What is not a plain function is called.
+    # An object that is no plain function is not compiled.
     ways = (lambda: operator(rows, is_cheaper), lambda: operator(rows, Called()))
     (ours, called), found = seconds(*ways)
     return result("where", rows, found, ours) | {

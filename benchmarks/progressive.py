@@ -1,17 +1,17 @@
-"""How soon is the first answer there, and what does it cost until the last?
+"""How soon does a progressive query give its first answer, and what does the last one cost?
 
-Count, and sum and mean of a value, by 1,000 keys of a Parquet table. In turns: Spark's own
-`groupBy`, and `latecomer.progressive` in the steps that it chooses, told by which column rows can
-be told apart, or having to look at all of them. Every line is one cell; ratios are to Spark's own
-in the same run.
+The query is a count, and a sum and mean of a value, by 1,000 keys of a Parquet table. Spark's own
+`groupBy` takes turns with `latecomer.progressive` in the steps that it chooses, with a column that
+identifies rows and without one. Every line is one cell; ratios are to Spark's own query in the same
+run.
 
-    cheap      the value is a column: most of the time goes into reading
-    costly     the value is computed, by a hash of text: what early answers are for
+    cheap      the value is a column, so reading takes most of the time
+    costly     the value is a hash of text, which is the case that early answers are for
 
-    first_s    until the first answer, from 1 % of the rows
-    total_s    until the last, which is exact
-    error      how far the first counts are off, as a share, on average; and
-    within     how many of them have the truth within their bounds
+    first_s    seconds until the first answer, from 1 % of the rows
+    total_s    seconds until the last answer, which is exact
+    error      average error of the first counts, as a share
+    within     share of the first counts whose bounds contain the true count
 
     python -m benchmarks.progressive [--rows 10000000] [--quick] [--json]
 """

@@ -1,16 +1,16 @@
-"""What do selection, projection and windows save when they come before the sort?
+"""How much time do selection, projection and windows save when they come before the sort?
 
-None of the three depends on order, so a stream is cut down first and sorted then (Fig. 9 of the
-paper). Every line is one cell: the time of *sort, then do it* over that of *do it, then sort*, the
-operator itself included on both sides. Rows have a time and four int32 columns.
+None of the three depends on order, so a stream is reduced first and then sorted (Fig. 9 of the
+paper). Every line is one cell: the time with the operator after the sort over that with the
+operator before it, including the operator. Rows have a time and four int32 columns.
 
     selection     keeps 10, 30, 50, 70, 90 or 100 % of the rows, by a column
     projection    keeps one of the four columns
-    window        sets times to the start of their window; watermarks are at starts of windows too,
-                  on both sides, so that the same rows are late
+    window        sets times to the start of their window; watermarks are also at starts of
+                  windows in both cases, so that the same rows are late
 
-Rows are sorted by the operator `Sort`, a call for each micro-batch: with a watermark every 10,000
-rows, as in the paper, and every 100,000.
+Rows are sorted by the operator `Sort`, which is called for each micro-batch, with a watermark every
+10,000 rows, as in the paper, and every 100,000.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section VI-C: up to 7×, 1.5×
     and 2.4×.
@@ -54,7 +54,7 @@ class Rows:
     times: Times
     columns: dict[str, Column]
     marks: Positions
-    """How many rows are before each watermark; none once they are sorted."""
+    """Number of rows before each watermark; empty once they are sorted."""
     watermarks: Times
 
     def where(self, keep: npt.NDArray[np.bool_]) -> "Rows":
@@ -70,7 +70,7 @@ class Rows:
         return replace(self, times=self.times - self.times % size)
 
     def check(self) -> tuple[int, ...]:
-        """Add up everything."""
+        """Return the sums of all columns."""
         return (len(self.times), *(int(c.sum(dtype=np.int64)) for c in self.columns.values()))
 
 
@@ -121,11 +121,11 @@ STREAMS = {
         {"1 minute": 60 * SECOND, "10 minutes": 600 * SECOND, "1 hour": HOUR},
     ),
 }
-"""Those of `benchmarks.sort`, with the same waits."""
+"""The streams of `benchmarks.sort`, with the same waits."""
 
 
 def compare(rows: Rows, do: Callable[[Rows], Rows]) -> dict[str, Any]:
-    """Time an operator behind the sort and before it, in turns; both must give the same rows."""
+    """Time an operator after and before the sort, in turns; both must give the same rows."""
     ways: dict[str, Callable[[], Rows]] = {
         "after": lambda: do(in_order(rows)),
         "before": lambda: in_order(do(rows)),

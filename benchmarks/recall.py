@@ -1,39 +1,38 @@
-"""How long does a stream wait that is asked for a recall, and does it have it?
+"""How long does a stream with a stated recall wait, and does it reach the recall?
 
-Each stream is sorted once for three recalls, in micro-batches, on the local host. To compare the
-time that it takes, it is also sorted with one fixed wait, and with three. Two streams are also
-counted by window.
+Each stream is sorted once for three recalls, in micro-batches, on the local host. For comparison it
+is also sorted with one fixed wait, and with three. Two streams are also counted in windows.
 
-    recall          the share of the rows that were in time; of rows that go to windows, for theirs
-    settled         the same without the first tenth of the micro-batches, in which it learns
+    recall          share of the rows in time; with windows, of the rows in time for their windows
+    settled         the same without the first tenth of the micro-batches, which show the delays
     average_wait    in seconds, over all micro-batches
-    best_fixed_wait    the shortest that would have had this recall, known only in hindsight;
-                    where delays change it is too long most of the time
-    longest_delay   what one has to wait for to have them all
-    over_fixed      how many times as long it takes as one fixed wait, the best for 0.999. The
-                recalls give three answers and mark each of their rows; the fixed wait gives one
-    over_waits      how many times as long it takes as three fixed waits, the best ones, which give
-                as many answers; the difference is what it takes to choose waits and report them
-    extra_ms        how much longer a micro-batch takes than with one fixed wait
-    step_ms         how long it takes to choose the three waits and to report them, once in each
-                    micro-batch: the median
+    best_fixed_wait    the shortest fixed wait with this recall, known only afterwards. If delays
+                    change, it is too long most of the time
+    longest_delay   the wait that keeps all rows
+    over_fixed      time over that of one fixed wait, the best one for 0.999. The recalls give
+                three results and mark each of their rows; the fixed wait gives one
+    over_waits      time over that of the three best fixed waits, which give as many results; the
+                difference is the time to choose the waits and report them
+    extra_ms        additional time of a micro-batch, compared with one fixed wait
+    step_ms         time to choose the three waits and to report them, once in each micro-batch:
+                    the median
 
-Times are of the processor, the shortest of three runs; the runs to compare take turns. Each run
-ends with the end of the stream, so that all rows have come out. Without it a fixed wait that is
-nearly as long as the stream, as that of the Android log, would hold rows that it never sorts.
-Micro-batches here are small: 40 to 10,000 rows. Most of `over_fixed` is work for each micro-batch
-and not for each row, so it is smaller where they are larger.
+Times are processor times, the shortest of three runs; the compared runs take turns. Each run
+includes the end of the stream, so that all rows come out. Otherwise a fixed wait nearly as long as
+the stream, such as that of the Android log, would hold rows without sorting them. Micro-batches
+here are small, from 40 to 10,000 rows. Most of `over_fixed` is work for each micro-batch, not for
+each row, so it is smaller with larger micro-batches.
 
-The streams: the paper's synthetic one; the same with delays that grow tenfold in the second third;
-one of which a quarter falls behind and catches up, eight times; the two simulated logs; four times
-as much of the cloud log, whose stragglers come in few lumps; and a year of flights that are known
-when they land. Any other by `--file`, a Parquet file with the columns `time` and `arrival`; a
-micro-batch is then a day.
+The streams are the paper's synthetic one; the same with delays that grow tenfold in the second
+third; one of which a quarter falls behind and catches up, eight times; the two simulated logs; four
+times as much of the cloud log, whose stragglers come in a few groups; and a year of flights, which
+arrive when they land. `--file` names another stream: a Parquet file with the columns `time` and
+`arrival`, whose micro-batches are days.
 
-With `--within "1 day"` each period of that length is to have the recall by itself; `periods` and
-`short` say how many there were, and how many did not have it; `short_without` and
-`average_wait_without` are the same where nothing is said about periods. Only sorts are measured so.
-Without any option, flights are also measured with each day by itself.
+With `--within "1 day"` each period of that length must reach the recall by itself. `periods` and
+`short` are the numbers of all periods and of those that missed it. `short_without` and
+`average_wait_without` are the same without `within`. Only sorts are measured this way. Without any
+option, flights are also measured with each day as a period.
 
     python -m benchmarks.recall [--rows 1000000] [--seed 3] [--stream NAME] [--file FILE]
         [--within TIME] [--json]
@@ -79,9 +78,9 @@ RUNS = 3
 
 class Stream(NamedTuple):
     times: np.ndarray
-    """In microseconds, in order of arrival."""
+    """Times in microseconds, in order of arrival."""
     cuts: np.ndarray
-    """Where micro-batches begin."""
+    """Positions at which micro-batches begin."""
     window: int | None = None
 
 
@@ -104,7 +103,7 @@ def changing(rows: int, seed: int) -> Stream:
 
 
 def backlogs(rows: int, seed: int) -> Stream:
-    """A row a millisecond; a quarter of them falls behind by half a second each second."""
+    """Return a row a millisecond. A quarter of them falls behind by half a second each second."""
     random = np.random.default_rng(seed)
     times = np.arange(rows) * 1_000
     delays = random.exponential(5_000, rows)
@@ -155,16 +154,16 @@ def plan(operator: Operator, within: int | None = None) -> Plan:
 
 
 def timed(plans: Sequence[Plan], stream: Stream) -> tuple[list[pa.Table], list[float]]:
-    """Run plans in turns; return the reports of the first, and the shortest time of each.
+    """Run plans in turns; return the reports of the first plan, and the shortest time of each.
 
-    The first run of a plan may have to load kernels.
+    The first run of a plan may also load kernels.
     """
     runs = [[played(each, stream) for each in plans] for _ in range(RUNS)]
     return runs[0][0][0], [min(spent for _, spent in own) for own in zip(*runs, strict=True)]
 
 
 def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
-    """Run a stream to its end; return the reports of the recall, and how long it took."""
+    """Run a stream to its end; return the reports of the recall, and the processor time."""
     tables = [
         pa.table({"time": pa.array(part).view(pa.timestamp("us", "UTC"))})
         for part in np.split(stream.times, stream.cuts)
@@ -177,7 +176,7 @@ def played(asked: Plan, stream: Stream) -> tuple[list[pa.Table], float]:
 
 
 def chosen(stream: Stream, windows: Windows | None) -> float:
-    """Choose the waits of all micro-batches and report them: the median time, in milliseconds."""
+    """Return the median time to choose and report the waits of a micro-batch, in milliseconds."""
     adaptation, newest, spent = Adaptation(RECALLS), NEVER, []
     for part in np.split(stream.times, stream.cuts):
         began = process_time()
@@ -218,7 +217,7 @@ def ends_of(times: np.ndarray, windows: Windows | None) -> np.ndarray:
 
 
 def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
-    """Return which wait each row would have needed, ascending; the clock comes first."""
+    """Return the waits that the rows would have needed, ascending. The clock advances first."""
     newest = np.maximum.accumulate([part.max() for part in np.split(stream.times, stream.cuts)])
     sizes = np.diff([*stream.cuts, len(stream.times)])
     clocks = np.repeat(newest[:-1] // 1_000 * 1_000, sizes)
@@ -230,13 +229,13 @@ def needed(stream: Stream, windows: Windows | None) -> np.ndarray:
 def fallen_short(
     reports: list[pa.Table], without: list[pa.Table], level: int
 ) -> dict[str, int | float]:
-    """Count the periods that fell short, in runs with a reserve and without one."""
+    """Count the periods that missed the recall, in runs with a reserve and without one."""
     periods = np.cumsum([row["periods"][level].as_py() for row in reports])
     rows, plain = (
         [report.slice(level, 1).to_pylist()[0] for report in run] for run in (reports, without)
     )
     missed, total = np.zeros(periods[-1] + 1), np.zeros(periods[-1] + 1)
-    # A micro-batch in which a period ends is the first of the next one.
+    # A micro-batch in which a period ends is the first one of the next period.
     np.add.at(missed, periods, [row["missed"] for row in plain])
     np.add.at(total, periods, [row["missed"] + row["produced"] for row in plain])
     short = missed[:-1] > (1 - RECALLS[level] + 1e-12) * total[:-1]

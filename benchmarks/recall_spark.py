@@ -1,13 +1,13 @@
-"""What do three recalls cost on Spark, against one fixed wait?
+"""What do three recalls cost on Spark, compared with one fixed wait?
 
-`benchmarks.recall` asks the same of this process alone, where a micro-batch takes less than a
+`benchmarks.recall` measures the same on the local host, where a micro-batch takes less than a
 millisecond. Here two queries of `start` read the same files in the same session, one after the
-other: one with three recalls, which gives three answers, and one with the fixed wait that is best
-for the last of them, which gives one. Both write rows and late rows to directories, and keep their
+other: one with three recalls, which gives three results, and one with the best fixed wait for the
+last of them, which gives one result. Both write rows and late rows to directories, and keep their
 states in buckets.
 
     micro_batch     seconds of a micro-batch: the median of those after the third
-    over_fixed      three recalls over the fixed wait
+    over_fixed      the time with three recalls over that with the fixed wait
 
 The stream is the cloud log, sorted, and counted in windows of a second.
 

@@ -1,12 +1,12 @@
-"""What does it cost to replay from Parquet, against a source that has its rows ready?
+"""What does it cost to replay from Parquet, compared with a source whose rows are ready?
 
-One run, the same rows, the same micro-batches and tasks, rows per second of
+Printed are rows per second, on the same rows, micro-batches and tasks, of
 
-    replay   format("latecomer.replay") by rows: cut, open, decode, hand over
-    ready    a Python source that only hands over Arrow batches from a memory-mapped file: what
-             Spark takes to get rows from Python at all
+    replay   format("latecomer.replay") by rows: cut, open, decode, return rows
+    ready    a Python source that only returns Arrow batches from a memory-mapped file: the least
+             that Spark needs to get rows from Python
 
-Both write nothing. They take turns, after a warm-up each; the best run of each counts, without its
+Both write nothing. They take turns, after a warm-up each. The best run of each counts, without its
 first micro-batch.
 
     python -m benchmarks.replay [--rows 4000000] [--json]
@@ -100,7 +100,7 @@ def read(spark: SparkSession, name: str, work: Path, rows: int, step: int) -> Da
 
 
 def run(df: DataFrame, rows: int) -> float:
-    """Run a query over all rows; tell its rows per second after the first micro-batch."""
+    """Run a query over all rows; return its rows per second after the first micro-batch."""
     query = df.writeStream.format("noop").trigger(availableNow=True).start()
     query.awaitTermination()
     progress = [p for p in query.recentProgress if p["numInputRows"]]

@@ -1,15 +1,15 @@
-"""How does cost grow: with events, keys, waits, what is held, and cores?
+"""How does cost grow with events, keys, waits, held rows, and cores?
 
-    events   as many rows, ×2, ×4 and ×8, in micro-batches of the same size: time per row
+    events   rows ×1, ×2, ×4 and ×8, in micro-batches of the same size: time per row
     keys     1,000 keys, ×10 and ×100, with as many rows: time per row
-    waits    an aggregate that answers after 1, 3 or 6 waits: time per row
+    waits    an aggregate with 1, 3 or 6 waits: time per row
     held     a sort on Spark whose wait holds from 1 to 50 million rows: time of a micro-batch,
-             while nothing is due and while as much is due as comes in
+             while no rows are due, and while as many are due as come in
     cores    the sort and a count on Spark with one core and with two: rows per second
 
 The first three run in this process, on one core, as a sort and as an aggregate by window and key;
-the best of three rounds counts. The other two are told in `benchmarks.scale_spark`. In the end, the
-worst of each is held against what we want to reach.
+the best of three rounds counts. For the other two see `benchmarks.scale_spark`. At the end, the
+worst result of each part is compared with its goal.
 
     python -m benchmarks.scale [--rows 1000000] [--quick] [--only held] [--json]
 """
@@ -41,15 +41,15 @@ BATCH = 100_000
 ROUNDS = 3
 KEYS = 1_000
 WAITS = {1: (60,), 3: (1, 10, 60), 6: (1, 5, 10, 20, 40, 60)}
-"""In seconds."""
+"""The waits of each number, in seconds."""
 FLAT, SPEED_UP = 1.15, 1.7
-"""What we want to reach: time per row that grows by no more, and what two cores should give."""
+"""The goals: the greatest growth of the time per row, and the least gain of two cores."""
 
 Line = dict[str, Any]
 
 
 def make(rows: int, keys: int = KEYS) -> pa.Table:
-    """A thousand rows a second, 30 % of them delayed by up to a minute; in order of arrival."""
+    """Return a thousand rows a second in order of arrival, 30 % delayed by up to a minute."""
     random = np.random.default_rng(1)
     times = np.arange(rows, dtype=np.int64) * 1_000
     late = random.integers(0, 60 * SECOND, rows)
@@ -80,7 +80,7 @@ def plans(number: int = 1) -> dict[str, Plan]:
 
 
 def ns_per_row(asked: Plan, table: pa.Table) -> float:
-    """Run a plan in micro-batches; the best of some rounds."""
+    """Return the time per row of a plan in micro-batches, the best of some rounds."""
     best = float("inf")
     for _ in range(ROUNDS):
         host = LocalHost(asked, table.schema)
@@ -93,7 +93,7 @@ def ns_per_row(asked: Plan, table: pa.Table) -> float:
 
 
 def compared(question: str, by: str, cells: Iterator[tuple[str, int, float]]) -> Iterator[Line]:
-    """Set each cell against the first of its query."""
+    """Compare each cell with the first one of its query."""
     first: dict[str, float] = {}
     for query, value, ns in cells:
         over = round(ns / first.setdefault(query, ns), 3)
@@ -130,7 +130,7 @@ def waits(rows: int) -> Iterator[Line]:
 
 
 def held(rows: int) -> Iterator[Line]:
-    # Starting Spark takes a while: only those who ask for it wait.
+    # Spark takes a while to start, so it is only started if needed.
     from benchmarks.scale_spark import held as on_spark
 
     yield from on_spark(rows)

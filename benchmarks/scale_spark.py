@@ -1,12 +1,13 @@
-"""The parts of `benchmarks.scale` that run on Spark: what is held, and cores.
+"""The parts of `benchmarks.scale` that run on Spark: held rows, and cores.
 
-**held.** A sort with a wait of so many rows, and micro-batches of always as many. Until the wait is
-over, more and more is held and nothing is due; from then on as much is due as comes in. The waits
-are for 1, 10 and 50 micro-batches: with a million rows in each, up to 50 million are held. A
-line is the median of three micro-batches.
+**held.** A sort with a long wait, in micro-batches of equal size. Until the wait is over, more and
+more rows are held and none is due; from then on as many rows are due as come in. The waits last for
+1, 10 and 50 micro-batches: with a million rows in each, up to 50 million are held. A line is the
+median of three micro-batches.
 
-**cores.** A sort, a count by window and key, and Spark's own such count, in fresh processes that
-may use one core or two, with as many buckets; the median of the micro-batches after the second.
+**cores.** A sort, a count by window and key, and the same count by Spark alone, in new processes
+with one core or two, and as many buckets. A line is the median of the micro-batches after the
+second.
 """
 
 import os
@@ -29,15 +30,15 @@ from benchmarks.spark_sort import make_rows, read
 from latecomer.generate.micro_batches import write_micro_batches
 
 STEPS = (1, 10, 50)
-"""How many micro-batches each wait holds."""
+"""Lengths of the waits, in micro-batches."""
 AFTER = 4
-"""Micro-batches in which something is due."""
+"""Number of micro-batches in which rows are due."""
 SEEN = (1, 5, 10, 20, 50)
-"""Looked at while nothing is due, each with its neighbours."""
+"""Micro-batches without due rows that are measured, each with the two before it."""
 SCHEMA = "time timestamp, key int"
 DELAY = 20_000_000
 FILES = 12
-"""For one core and for two; two make a micro-batch."""
+"""Number of files, for one core and for two. Two files are a micro-batch."""
 CORES = (1, 2)
 QUERIES = ("sort", "count", "Spark's count")
 
@@ -45,7 +46,7 @@ Line = dict[str, Any]
 
 
 def micro_batch(number: int, rows: int) -> pa.Table:
-    """A thousand rows a second, 30 % of them delayed by up to 20 s among those of their file."""
+    """Return a thousand rows a second, 30 % of them delayed by up to 20 s within their file."""
     random = np.random.default_rng(number)
     times = (number * rows + np.arange(rows, dtype=np.int64)) * 1_000
     late = np.where(random.random(rows) < 0.3, random.integers(0, DELAY, rows), 0)
@@ -68,7 +69,7 @@ def held(rows: int) -> Iterator[Line]:
 
 
 def _filled(spark: SparkSession, work: Path, steps: int, rows: int) -> Iterator[Line]:
-    """Hold so many micro-batches, and go on until some were released."""
+    """Run a sort that holds `steps` micro-batches, until some of them have been released."""
     some = work / f"of-{steps}"
     some.mkdir()
     for path in sorted((work / "all").iterdir())[: steps + 1 + AFTER]:
@@ -78,7 +79,7 @@ def _filled(spark: SparkSession, work: Path, steps: int, rows: int) -> Iterator[
     sorted_ = lc.disordered(df, time="time", key="key").sort(wait=wait).to_df()
     seconds = _seconds(sorted_, work / f"checkpoint-{steps}")
     for seen in SEEN:
-        # The first two of a query are slower, whatever they hold.
+        # The first two micro-batches of a query are slower, whatever they hold.
         near = seconds[max(seen - 2, 2) : seen + 1]
         if seen <= steps and len(near) == 3:
             yield _told(steps, seen * rows, 0, median(near))
@@ -91,7 +92,7 @@ def _told(steps: int, rows: int, due: int, seconds: float) -> Line:
 
 
 def _seconds(df: DataFrame, checkpoint: Path) -> list[float]:
-    """Run a query to its end: seconds of each micro-batch that had rows."""
+    """Run a query to its end; return the seconds of each micro-batch that had rows."""
     writer = df.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
@@ -105,7 +106,7 @@ def _seconds(df: DataFrame, checkpoint: Path) -> list[float]:
 def cores(rows: int) -> Iterator[Line]:
     work = Path(tempfile.mkdtemp(prefix="latecomer-scale-"))
     try:
-        # A task for each core, long enough that starting one is little of it.
+        # Each core has a task, which is much longer than its start.
         write_micro_batches(make_rows(FILES * rows), work / "rows", FILES)
         for query in QUERIES:
             first = None
@@ -125,8 +126,8 @@ def _alone(query: str, number: int, files: Path) -> float:
 
 
 def seconds(query: str, number: int, files: Path) -> float:
-    """Run a query in this process with so many cores: seconds of a micro-batch."""
-    # Else Spark's threads and the Python worker would share two cores also where one is asked for.
+    """Run a query in this process with some cores; return the seconds of a micro-batch."""
+    # Otherwise Spark's threads and the Python worker would share two cores even with `cores=1`.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:number])
     spark = lc.session(master=f"local[{number}]")
     spark.conf.set("spark.sql.shuffle.partitions", number)

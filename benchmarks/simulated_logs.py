@@ -1,8 +1,8 @@
-"""Are the simulated logs disordered like the real ones, and how long does it take to tell?
+"""Are the simulated logs disordered like the real ones, and how long does measuring them take?
 
-Makes both logs, measures them, and puts the paper's numbers beside: Table I of Impatience Is a
-Virtue, and the shares in time that its Section VI-D gives. The kernels are compiled before the
-clock starts: `benchmarks.kernel_start` is about that.
+Both logs are generated, measured, and compared with the paper's numbers: Table I of Impatience Is a
+Virtue, and the shares in time in its Section VI-D. The kernels are compiled before the clock
+starts; `benchmarks.kernel_start` measures that.
 
     python -m benchmarks.simulated_logs [--rows 20000000] [--seed 3] [--quick] [--json]
 """
@@ -58,7 +58,7 @@ def compare(log: Log, rows: int, seed: int) -> dict[str, Any]:
     measured = time.perf_counter()
     counts = delay_counts(times).in_time(list(log.waits.values()))
     paper = asdict(log.paper)
-    # The paper's numbers are those of 20 million rows; with fewer, there is nothing to compare.
+    # The paper's numbers are for 20 million rows; with fewer, there is nothing to compare.
     ratios = {name: round(found[name] / paper[name], 5) for name in paper}
     return {
         **found,

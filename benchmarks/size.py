@@ -1,15 +1,15 @@
-"""How many bytes of a row travel and are held: what `latecomer size` reckons with.
+"""How many bytes of each row are sent and held? `latecomer size` computes with the results.
 
 Rows of two widths go through the function that packs them for the shuffle, and through one bucket
-with its state in memory, in micro-batches, as on Spark. What cannot be compressed is random, so the
-figures are those of rows that compress badly.
+with its state in memory, in micro-batches, as on Spark. The payload is random, so these are the
+numbers of rows that compress badly.
 
     rows     a sort: bytes in the shuffle and in the state, for each row
     states   counts and sums by window and key: bytes in the shuffle and in the state, for each
              window and key
-    memory   what a Python process needs at the least, and for each row of a micro-batch
-    cluster  the same sort on Spark with two executors (`--only cluster`): rows and bytes that
-             are held, beside what is reckoned
+    memory   the least memory of a Python process, and memory for each row of a micro-batch
+    cluster  the same sort on Spark with two executors (`--only cluster`): rows and bytes held,
+             beside the computed ones
 
     python -m benchmarks.size [--rows 200000] [--only memory] [--json]
 """
@@ -48,15 +48,15 @@ SECOND = 1_000_000
 TIME = TimeColumn("time")
 KEYS, BATCHES = 1_000, 5
 WIDTHS = (0, 100)
-"""Bytes of payload beside a time, a key and a number."""
+"""Bytes of payload, in addition to a time, a key and a number."""
 WAIT, WINDOW = 1_000_000 * SECOND, 10 * SECOND
-"""Longer than the stream, so that everything is held."""
+"""A wait longer than the stream, so that all rows are held."""
 
 Line = dict[str, Any]
 
 
 class States:
-    """The state that Spark keeps for a bucket, in memory."""
+    """The state of a bucket, kept in memory instead of Spark."""
 
     def __init__(self) -> None:
         self.values: dict[str, SimpleNamespace] = {}
@@ -87,7 +87,7 @@ class States:
 
 
 def make(number: int, rows: int, width: int) -> pa.Table:
-    """A thousand rows a second, 30 % of them delayed by up to a minute; in order of arrival."""
+    """Return a thousand rows a second in order of arrival, 30 % delayed by up to a minute."""
     random = np.random.default_rng(number)
     times = (number * rows + np.arange(rows, dtype=np.int64)) * 1_000
     late = np.where(random.random(rows) < 0.3, random.integers(0, 60 * SECOND, rows), 0)
@@ -109,7 +109,7 @@ def plan(operator: Operator) -> Plan:
 
 
 def run(operator: Operator, rows: int, width: int) -> tuple[int, int]:
-    """Return the bytes of all parcels, and of the state in the end."""
+    """Return the bytes of all parcels, and of the state at the end."""
     asked, states, travelled = plan(operator), States(), 0
     for number in range(BATCHES):
         table = make(number, rows // BATCHES, width)
@@ -157,7 +157,7 @@ def groups(table: pa.Table) -> np.ndarray:
 
 
 def memory(rows: int) -> Iterator[Line]:
-    """Compare the largest memory of two processes: one with few rows, one with many."""
+    """Compare the peak memory of two processes: one with few rows, one with many."""
     few, many = (peak(count) for count in (1_000, 5 * rows))
     yield {
         "benchmark": "size",
@@ -177,7 +177,7 @@ def peak(rows: int) -> int:
 
 
 def cluster(rows: int) -> Iterator[Line]:
-    """Hold all rows of a sort on two executors, and count them in the checkpoint."""
+    """Hold all rows of a sort on two executors, and measure them in the checkpoint."""
     spark = lc.session(
         master="local-cluster[2,1,1024]", config={"spark.sql.shuffle.partitions": "2"}
     )

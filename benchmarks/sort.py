@@ -1,16 +1,16 @@
-"""How fast is the operator `Sort`, offline and online, against what else there is?
+"""How fast is the operator `Sort`, offline and online, compared with other sorts?
 
-Offline, all rows are sorted at once (Fig. 7 of the paper); online, watermarks come every so many
-rows and release what is due (Fig. 8). Timed is what queries run: `Sort` is driven as a host drives
-it, a call for each micro-batch and each watermark, with chunks in memory. Rows have a time, their
-position and four int32 columns, and all of these come out in order. Competitors are called as often
-and hand back the same columns (`benchmarks.competitors`).
+Offline, all rows are sorted at once (Fig. 7 of the paper). Online, watermarks come at fixed numbers
+of rows and release the rows that are due (Fig. 8). The benchmark times the code that queries run:
+`Sort` is called as a host calls it, for each micro-batch and each watermark, with chunks in memory.
+Rows have a time, their position and four int32 columns, all of which come out in order. Competitors
+are called as often and return the same columns (`benchmarks.competitors`).
 
-Every line is one cell: nanoseconds of processor time per row, all threads together, so that other
-work on the machine counts little; and the ratio of the fastest competitor's time to ours.
-Buffers that take ten times as long as we do are stopped; their time is then what it would have been
-at the pace they had. Where watermarks are close, a stream has fewer rows, because a call costs the
-same with few rows in it: a line says how many. Kernels are compiled before.
+Every line is one cell: nanoseconds of processor time per row, of all threads together, so that
+other load matters little; and the time of the fastest competitor over that of `Sort`. A competitor
+that takes ten times as long as `Sort` is stopped, and its time is extrapolated. With close
+watermarks a stream has fewer rows, because the time is mostly that of calls; the line has the
+number. Kernels are compiled before.
 
     python -m benchmarks.sort [--rows 20000000] [--quick] [--only offline] [--json]
 """
@@ -91,7 +91,7 @@ BY_EVENT: dict[str, Run] = {
 
 
 def seconds(run: Run, stream: Stream, limit: float) -> float:
-    """Time a run, or estimate it if it exceeds the limit; what it releases is not kept."""
+    """Time a run, or extrapolate its time if it exceeds the limit. Its output is not kept."""
     began = time.process_time()
     for number, _ in enumerate(run(stream)):
         took = time.process_time() - began
@@ -101,11 +101,11 @@ def seconds(run: Run, stream: Stream, limit: float) -> float:
 
 
 def cell(stream: Stream, competitors: dict[str, Run], extra: dict[str, Run]) -> dict[str, Any]:
-    """Run everybody on one stream, in turns, and compare."""
+    """Run `Sort` and all competitors on one stream, in turns, and compare."""
     rows = stream.table.num_rows
     check(stream)
     times: dict[str, float] = {}
-    # Whoever is timed has the best of so many rounds, in turns; the slow have one.
+    # The best of some rounds counts. Slow competitors run only once.
     best = seconds(ours, stream, float("inf"))
     for number in range(ROUNDS):
         for name, run in {**competitors, **extra}.items():
@@ -126,7 +126,7 @@ def cell(stream: Stream, competitors: dict[str, Run], extra: dict[str, Run]) -> 
 
 
 def check(stream: Stream) -> None:
-    """Check that the rows that we release, and their order, are those of the paper's algorithm."""
+    """Check that `Sort` releases the rows of the paper's algorithm, in the same order."""
     released = pa.concat_tables(table for tables in ours(stream) for table in tables)
     ((_, order, *_),) = BY_EVENT["paper"](stream)
     if not released.equals(stream.table.take(pa.array(order))):
@@ -139,7 +139,7 @@ def _ns(value: float, rows: int) -> float:
 
 
 def stream_of(times: Times, every: int | None = None, wait: int = 0) -> Stream:
-    """Give rows a payload, and a watermark every so many rows; none if that is not said."""
+    """Return rows with a payload and with watermarks at fixed distances, or without any."""
     rows = len(times)
     columns = {name: np.arange(rows, dtype=np.int32) for name in PAYLOAD}
     table = pa.table({"time": times, "position": np.arange(rows), **columns})
@@ -149,7 +149,7 @@ def stream_of(times: Times, every: int | None = None, wait: int = 0) -> Stream:
 
 @cache
 def streams(rows: int) -> dict[str, tuple[Times, int]]:
-    """Make the streams of Fig. 8, each with a wait that keeps all but the very late rows."""
+    """Return the streams of Fig. 8, each with a wait that keeps all but the very late rows."""
     return {
         "synthetic": (_times(synthetic(rows, percent=30, amount=64, seed=1)), 256),
         "cloud": (_times(cloud_log(rows, 3)), SECOND),
@@ -188,7 +188,7 @@ def online(rows: int) -> Iterator[dict[str, Any]]:
 
 
 def runs(rows: int) -> Iterator[dict[str, Any]]:
-    """Count runs over time, every tenth of the stream (Fig. 5)."""
+    """Count the runs after each tenth of the stream (Fig. 5)."""
     tenths = np.linspace(0, rows, 11)[1:].astype(int)
     for name in ("cloud", "android"):
         times = streams(rows)[name][0]
@@ -204,7 +204,7 @@ def runs(rows: int) -> Iterator[dict[str, Any]]:
 
 
 def memory(rows: int) -> Iterator[dict[str, Any]]:
-    """Measure the peak, in a process of its own, in bytes per byte of the rows that are held."""
+    """Measure the peak memory in another process, in bytes for each byte of held rows."""
     for name in ("cloud", "android"):
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.sort", "--rows", str(rows), "--peak", name],

@@ -1,16 +1,16 @@
-"""How fast is the streaming sort on Spark, and against what?
+"""How fast is the streaming sort on Spark, compared with a sort written by hand?
 
-One run, the same rows, rows per second of
+Printed are rows per second, on the same rows, of
 
     latecomer   disordered(...).sort(wait) end to end: read, sort through the state, write nothing
-    buffer      what a Spark user would write: transformWithStateInPandas keyed by the same buckets,
-                a buffer in state, sorted and cut at each watermark (only two micro-batches, of
-                the same size: it is slow)
-    identity    the same stream through a mapInArrow that does nothing: the floor
+    buffer      a sort that a Spark user would write: transformWithStateInPandas keyed by the same
+                buckets, with a buffer in state that is sorted and cut at each watermark (it is
+                slow, so it runs only two micro-batches of the same size)
+    identity    the same stream through a mapInArrow that does nothing: the upper limit
 
-Each query runs once on a part of the rows, to warm up; then time is the sum of its micro-batches
-after the first. What the first one costs in a fresh session, where Python workers start and import,
-is measured on its own, in fresh processes, the median of three (`--starts`), against
+Each query first runs on a part of the rows, to warm up. Its time is the sum of its micro-batches
+after the first. The first micro-batch of a new session, in which Python workers start and import,
+is measured separately, in new processes, as the median of three (`--starts`), and compared with
 
     nothing     a query that only reads
     stateful    a query whose transformWithState does nothing
@@ -42,11 +42,11 @@ from latecomer.generate.micro_batches import write_micro_batches
 WAIT_SECONDS = 60
 BUCKETS = 2
 BUFFER_BATCHES = 2
-"""The buffer runs on so many micro-batches of the same size, the second of them timed."""
+"""Number of micro-batches for the buffer; the second one is timed."""
 
 
 def make_rows(rows: int, seed: int = 1) -> pa.Table:
-    """A thousand rows a second, 30 % of them delayed by up to the wait; in order of arrival."""
+    """Return a thousand rows a second in order of arrival, 30 % delayed by up to the wait."""
     random = np.random.default_rng(seed)
     times = np.arange(rows, dtype=np.int64) * 1_000
     delayed = random.random(rows) < 0.3
@@ -69,7 +69,7 @@ def read(spark: SparkSession, directory: Path) -> DataFrame:
 
 
 def run(df: DataFrame, checkpoint: Path) -> dict[str, Any]:
-    """Run a query to its end; time the micro-batches, the first apart."""
+    """Run a query to its end; time the first micro-batch, and the others."""
     query = (
         df.writeStream.format("noop")
         .option("checkpointLocation", str(checkpoint))
@@ -106,7 +106,7 @@ def latecomer_sort(df: DataFrame) -> DataFrame:
 
 
 class BufferAndSort(StatefulProcessor):
-    """What a user would write today: keep the rows in a list, sort and cut at each watermark."""
+    """A sort as a user would write it: rows in a list, sorted and cut at each watermark."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -155,7 +155,7 @@ def identity(df: DataFrame) -> DataFrame:
 
 
 class PassOn(StatefulProcessor):
-    """A stateful step that does nothing: what Spark itself takes to begin."""
+    """A stateful step that does nothing, to measure how long Spark itself takes to start one."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         pass
@@ -182,7 +182,7 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 
 def first_batch(name: str, directory: Path) -> float:
-    """Time the first micro-batch of a query in a fresh process."""
+    """Time the first micro-batch of a query in a new process."""
     command = [sys.executable, "-m", "benchmarks.spark_sort", "--first", name, str(directory)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(done.stdout.strip().splitlines()[-1])

@@ -1,23 +1,23 @@
-"""How many events a second do the temporal operators handle on one core?
+"""How many events a second do the temporal operators process on one core?
 
-Every line is one question, asked of the operators in this process and, where it can be expressed,
-of polars with one thread on the same rows. Rows are in order of time already, have one of 1,000
-keys and a value, and come in batches of 250,000 with a watermark after each. Events of joins are
-those of both sides. `linear` is the time for all rows over that for half of them: 2 is linear.
+Every line is one query, run by the operators in this process and, if polars can express it, by
+polars with one thread on the same rows. Rows are already in order of time, have one of 1,000 keys
+and a value, and come in batches of 250,000 with a watermark after each. Joins count the events of
+both sides. `linear` is the time for all rows over that for half of them: 2 is linear.
 
     pass-through     rows are given lifetimes
     filter           half of the rows, by a function of a column
-    tumbling count   windows of 100,000 events or so, counted
+    tumbling count   counts in windows of about 100,000 events
     grouped count    the same by key
     sliding sum      each row counts for a while: the sum at each instant
     sliding sum, by key
-    sliding max, by key    cannot be taken away again: kept in queues
-    until next       a signal: each row counts until the next of its key
+    sliding max, by key    kept in queues, because a maximum cannot be subtracted
+    until next       a signal: each row counts until the next row of its key
     session          each row counts until the session of its key ends
     closed sessions  the sum of each session, once it is closed
-    join, points     points with what counts at their time, by key
+    join, points     points with the rows that count at their time, by key
     join, intervals  lifetimes that overlap, by key
-    anti-join, clip  what has no partner; what is cut by another stream
+    anti-join, clip  rows without a partner; rows cut by another stream
 
     python -m benchmarks.temporal [--rows 10000000] [--only join] [--json]
 """
@@ -59,14 +59,14 @@ APART = 10
 """Microseconds between two events, on average."""
 WINDOW = 100_000 * APART
 SHORT, LONG = 100 * APART, 10 * KEYS * APART
-"""How long rows count: 100 others begin meanwhile, or ten of the same key."""
+"""Durations of rows: 100 other rows begin meanwhile, or ten of the same key."""
 PAUSE = Closing(2 * KEYS * APART)
-"""Sessions have seven rows or so."""
+"""Timeout of sessions, which then have about seven rows."""
 TIME = TimeColumn("time", "us")
 BY_KEY = On(("key",), ("key",))
 
 Run = Callable[[pa.Table], int]
-"""From rows to the number of rows that come out."""
+"""A function from rows to the number of output rows."""
 
 
 def rows_of(count: int, seed: int, value: str, keys: int = KEYS) -> pa.Table:
@@ -87,7 +87,7 @@ def batches(rows: pa.Table) -> Iterator[tuple[Batch, int]]:
 
 
 def chained(*specs: Any) -> Run:
-    """Run operators one after the other, as a stage does."""
+    """Return a run of chained operators, as in a stage."""
 
     def run(rows: pa.Table) -> int:
         schema, running, out = rows.schema, [], 0
@@ -107,7 +107,7 @@ def chained(*specs: Any) -> Run:
 
 
 def met(spec: Binary, left: int | None, right: int | None, other: pa.Table) -> Run:
-    """Run an operator on two streams whose rows count for so long; None is a point."""
+    """Return a run of an operator on two streams, given the durations of rows; None is a point."""
     lifetimes = Lifetimes(TIME)
 
     def with_duration(rows: Batch, duration: int | None) -> Batch:
@@ -150,7 +150,7 @@ def with_sessions(df: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def questions(other: pa.Table) -> dict[str, tuple[Run, Run | None]]:
-    """For each question, how we answer it and how polars does."""
+    """Return for each query the run of the operators, and that of polars if there is one."""
     theirs = pl.from_arrow(other)
     assert isinstance(theirs, pl.DataFrame)
 

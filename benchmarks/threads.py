@@ -1,8 +1,8 @@
-"""What do more threads gain on the local host, and where do they cost more than they gain?
+"""How much faster is the local host with more threads, and when is it slower?
 
-The same query runs over the same batches on one thread and on several, in turns; the fastest run of
-each counts, by wall clock. `cores` is the same ratio for hashing bytes, which needs nothing but
-processors: where it is below the number of threads, the machine was not free.
+The same query runs over the same batches on one thread and on several, in turns. The fastest run of
+each counts, in elapsed time. `cores` is the same ratio for hashing bytes, which needs only
+processors: if it is below the number of threads, the machine was busy.
 
     python -m benchmarks.threads [--rows 2000000] [--threads 2] [--json]
 """
@@ -30,7 +30,7 @@ SHORT = "10 milliseconds"
 
 
 def table(rows: int, seed: int, value: str) -> pa.Table:
-    """A row each ten microseconds; nearly a third are late, by a fifth of a second on average."""
+    """Return a row each ten microseconds; nearly a third are delayed, by 0.2 s on average."""
     random = np.random.default_rng(seed)
     times = np.arange(rows) * 10
     delays = (random.random(rows) < 0.3) * random.exponential(200_000, rows)
@@ -64,7 +64,7 @@ def queries(left: pa.Table, right: pa.Table) -> dict[str, tuple[Any, tuple[pa.Ta
 
 
 def fastest(ways: dict[int, Callable[[], object]]) -> dict[int, float]:
-    """Return the seconds of the fastest run of each way; they take turns."""
+    """Return the seconds of the fastest of several runs of each query; queries take turns."""
     found = dict.fromkeys(ways, float("inf"))
     for _ in range(RUNS):
         for name, run in ways.items():
@@ -75,7 +75,7 @@ def fastest(ways: dict[int, Callable[[], object]]) -> dict[int, float]:
 
 
 def cores(threads: int) -> float:
-    """Return how much faster the machine hashes on so many threads."""
+    """Return how much faster the machine hashes on this many threads."""
     data = bytes(20_000_000)
 
     def hashed(count: int) -> None:
@@ -90,7 +90,7 @@ def lines(rows: int, threads: int) -> Iterator[dict[str, Any]]:
     size = rows // BATCHES
     for name, (query, tables) in queries(table(rows, 1, "value"), table(rows, 2, "other")).items():
         batches = [[each.slice(at, size) for at in range(0, rows, size)] for each in tables]
-        # Both ways compile their kernels before anything is timed.
+        # Both compile their kernels before the measurements.
         answers = {count: query.run(*batches, threads=count).ready for count in (1, threads)}
         assert answers[1].num_rows == answers[threads].num_rows
         found = fastest({count: partial(query.run, *batches, threads=count) for count in answers})

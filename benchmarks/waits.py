@@ -1,19 +1,19 @@
-"""What do several waits cost, against one, and against what one would do without them?
+"""What do several waits cost, compared with one wait, and with one query for each wait?
 
 The paper's four queries (Q1 a count per window, Q2 and Q3 a count per window and one of 100 or
-1,000 groups, Q4 the five largest of 100 groups) on its two logs, simulated: the cloud log with
-waits of a second, a minute and an hour and windows of a minute; the Android log with waits of ten
-minutes, an hour and a day and windows of an hour. Three questions:
+1,000 groups, Q4 the five largest of 100 groups) run on simulations of its two logs: the cloud log
+with waits of a second, a minute and an hour and windows of a minute; the Android log with waits of
+ten minutes, an hour and a day and windows of an hour. There are three parts:
 
     table2   latency and completeness of each wait (Table II)
     local    throughput and state of several waits, of the basic framework, of one wait (Fig. 10)
-    spark    throughput and state on Spark, against its own watermark with one delay, and against
-             three such queries
+    spark    throughput and state on Spark, beside its own watermark with one delay, and three
+             queries of that kind
 
-In the end, the worst cells of what was run are held against what we want to reach. With fewer than
-15 million rows the cloud log is shorter than its longest wait, and no window closes after it.
+At the end, the worst cells are compared with the goals. With fewer than 15 million rows the cloud
+log is shorter than its longest wait, and no window closes after it.
 
-How each method is built, and what is checked: `benchmarks.waits_local`, `benchmarks.waits_spark`.
+For the methods and checks see `benchmarks.waits_local` and `benchmarks.waits_spark`.
 
     python -m benchmarks.waits [--rows 20000000] [--quick] [--only local] [--log cloud]
                                [--query Q1] [--window '1 second'] [--json]
@@ -34,7 +34,7 @@ Lines = Iterator[dict[str, Any]]
 
 
 def spark(rows: int, logs: list[str], queries: list[str]) -> Lines:
-    # Starting Spark takes a while: only those who ask for it wait.
+    # Spark takes a while to start, so it is only started if needed.
     from benchmarks.waits_spark import on_spark
 
     return on_spark(rows, logs, queries)
@@ -58,10 +58,10 @@ GOALS: dict[str, dict[str, tuple[Callable[..., float], float]]] = {
         "overhead_percent": (max, 10),
     },
 }
-"""The worst of all cells of a question, and what it should be. On Spark the faster of states in
-buckets and states on the driver counts: who runs a query knows which of them it is for. State is
-judged on the cloud log: on the other one, where most events are hours late, the paper too saves
-little."""
+"""For each part, which of its cells is the worst, and the goal for it. On Spark the faster of
+states in buckets and states on the driver counts, because users can choose between them. State is
+judged on the cloud log: on the other log most events are hours late, and the paper saves little
+there, too."""
 
 
 def goals(lines: list[dict[str, Any]]) -> Lines:

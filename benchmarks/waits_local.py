@@ -1,17 +1,17 @@
 """The local part of `benchmarks.waits`: the same operators, in this process, from memory.
 
-    several waits       one aggregation that answers after each of three waits (advanced)
-    basic               a sort for each wait, of whole events, and the query on what each releases
-    basic, projected    the same of events with nothing but the time and the group
-    longest, sorted     of basic, only the last level: a sort, then the query (the paper's
+    several waits       one aggregation with three waits (advanced)
+    basic               a sort of whole events for each wait, and the query on its output
+    basic, projected    the same, for events with only the time and the group
+    longest, sorted     only the last level of basic: a sort, then the query (the paper's
                         MaxLatency)
     shortest, longest   the aggregation with one wait
 
-Basic is given the window before the sort, as the paper's programs do: an event's time is the last
-instant of its window. So the same events are late everywhere, and every wait must give the same
-counts by every method; this is checked. State is what is held in chunks, in bytes, at its highest
-after any micro-batch; it is measured in a round of its own, which also warms up. Rounds are
-interleaved and the best counts. The end of the stream, where all that is held comes out, is timed.
+In basic, windows come before the sort, as in the paper's programs: the time of an event is the last
+instant of its window. So the same events are late in all methods, and each wait must give the same
+counts in all of them, which is checked. State is the largest size of the chunks in bytes after any
+micro-batch; it is measured in a separate round, which also warms up. Methods take turns and the
+best round counts. Times include the end of the stream, where all held rows come out.
 """
 
 import time
@@ -43,12 +43,12 @@ from latecomer.profile.measures import delay_counts
 from latecomer.time import FOREVER, NEVER, format_duration
 
 EVERY = (100_000, 10_000)
-"""Rows in a micro-batch. The paper's is 10,000; with these, calls from Python weigh more."""
+"""Rows in a micro-batch. The paper has 10,000; with fewer rows, calls from Python weigh more."""
 ROUNDS = 2
 
 
 class SizedChunks(MemoryChunks):
-    """Chunks in a dictionary, and how many bytes they are."""
+    """Chunks in a dictionary, and their bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class OnePass:
 
 
 class Basic:
-    """A sort and an aggregation for each wait. Answers come wait by wait."""
+    """A sort and an aggregation for each wait. Results come out wait by wait."""
 
     def __init__(
         self, log: Log, query: Query, waits: tuple[int, ...], columns: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ def totals(method: Method, answers: list[list[Batch]]) -> dict[int, int]:
 
 
 def state(method: Method, table: pa.Table, every: int) -> tuple[int, dict[int, int]]:
-    """Measure the most that is held, in bytes, and what is counted after each wait."""
+    """Measure the largest state in bytes, and the counts of each wait."""
     made: list[SizedChunks] = []
     most = [0]
 
@@ -232,10 +232,10 @@ def local(rows: int, logs: list[str], queries: list[str]) -> Iterator[dict[str, 
 def table2(rows: int, logs: list[str], _queries: list[str]) -> Iterator[dict[str, Any]]:
     """Measure latency and completeness (Table II), with the paper's 10,000 rows to a watermark.
 
-    Latency is from the end of a window to its answer, by the newest time seen; the median of all
-    answers before the end of the stream, for windows that end after its begin. Completeness is
-    given twice: of rows that are not behind the watermark by the paper's rule, with a clock that
-    moves with every row, and of rows whose windows had not been answered, by ours.
+    Latency is the newest time at a result minus the end of its window: the median of all results
+    before the end of the stream, for windows that end after its begin. There are two measures of
+    completeness: by the paper's rule, the share of rows that are not behind the watermark, with a
+    clock that moves with every row; by ours, the share of rows whose windows had not closed.
     """
     for name in logs:
         log = LOGS[name]

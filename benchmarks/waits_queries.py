@@ -1,4 +1,4 @@
-"""What `benchmarks.waits` runs: the paper's two logs, its events and its four queries.
+"""The input of `benchmarks.waits`: the paper's two logs, its events and its four queries.
 
 Paper: Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), Section VI-D.
 Departures: the paper does not say how long its windows are; ours are a minute on the cloud log and
@@ -24,7 +24,7 @@ from latecomer.time import TimeColumn, format_duration, parse_duration
 
 TIME = TimeColumn("time")
 BEGIN = 1_704_067_200_000_000
-"""The first instant of 2024; windows of an hour begin there too."""
+"""The first instant of 2024, at which a window of an hour begins."""
 PAYLOAD = ("a", "b", "c", "d")
 SEED = 3
 
@@ -35,7 +35,7 @@ class Log:
     window: str
     waits: tuple[str, ...]
     paper_percent: dict[str, float]
-    """Table II: the share of the events that each wait has."""
+    """The share of the events that each wait keeps, in Table II."""
 
     @property
     def windows(self) -> Windows:
@@ -64,7 +64,7 @@ class Query:
     keys: tuple[str, ...] = ()
     groups: int = 100
     top: int = 0
-    """List so many of the largest groups of a window; 0 gives them all."""
+    """Number of the largest groups of a window to list; 0 for all groups."""
 
     @property
     def summaries(self) -> tuple[Summary, ...]:
@@ -91,7 +91,7 @@ def aggregation(log: Log, query: Query, waits: tuple[int, ...]) -> Aggregation:
 
 
 def events(log: Log, rows: int, groups: int) -> pa.Table:
-    """Make events as the paper's: a time, a group, and four 32-bit integers."""
+    """Return events like the paper's: a time, a group, and four 32-bit integers."""
     random = np.random.default_rng(SEED)
     times = log.make(rows, SEED)["time"].to_numpy() + BEGIN
     columns = {"time": pa.array(times).view(pa.timestamp("us", "UTC"))}
@@ -102,7 +102,7 @@ def events(log: Log, rows: int, groups: int) -> pa.Table:
 
 
 def counted(answers: list[Batch], waits: tuple[int, ...]) -> dict[int, int]:
-    """Add up the counts that were answered after each wait."""
+    """Add up the counts of each wait."""
     totals = dict.fromkeys(waits, 0)
     for answer in answers:
         for wait in waits:

@@ -2,28 +2,28 @@
 
     several waits           Latecomer with three waits; late rows are dropped, as Spark does
     several waits, divert   the same; late rows come out as rows, so all columns go to Python
-    on the driver           the same as the first, but Spark adds up, and the driver keeps the
-                            states: start(states="driver")
+    on the driver           like the first, but Spark adds up and the driver keeps the states:
+                            start(states="driver")
     on the driver, longest  the same with one wait
-    default                 three waits by start(), which chooses; late rows go to a sink. With more
-                            states than the driver takes without being asked, start() ends with an
-                            error that says so, and the method has no time
+    default                 three waits by start(), which chooses the place of the states; late
+                            rows go to a sink. If there are more states than its limit for the
+                            driver, start() ends with an error, and the method has no time
     default, longest        the same with one wait
     shortest, longest       Latecomer with one wait
     spark                   withWatermark, groupBy, count in append mode, with the longest delay
     spark, in memory        the same with Spark's default state store instead of RocksDB
     three                   three of these queries side by side, one for each wait
-    to Python               time and group handed to Python and counted there, no more: whatever
-                            computes in Python cannot be faster
+    to Python               time and group are sent to Python and counted there: the upper limit
+                            for all computations in Python
 
 All write to the noop sink, and run once on a part of the rows to warm up. Time is the sum of the
-micro-batches after the second, of the slowest query if there are three; repetitions are
-interleaved and the best counts. State is what Spark reports, at its highest.
+micro-batches after the second, of the slowest query if there are three. Methods take turns and the
+best repetition counts. State is the largest that Spark reports.
 
-What is counted after each wait is checked against `expected`. Spark's rule is not quite ours: a
+The counts of each wait are checked against `expected`. Spark's rule differs from ours: a
 micro-batch closes windows by the watermark of the batches before it, but its rows are late only by
-the watermark one micro-batch older. So Spark's own query counts more where waits are shorter than
-micro-batches. With the longest wait of the cloud log nothing is late by either.
+the watermark one micro-batch older. So Spark's own query counts more rows if waits are shorter than
+micro-batches. With the longest wait of the cloud log no row is late by either rule.
 """
 
 import shutil
@@ -47,22 +47,22 @@ from latecomer.plan import LatePolicy
 
 BATCH_ROWS = 1_000_000
 FEWEST_BATCHES = 3
-"""With few rows, micro-batches are smaller."""
+"""The least number of micro-batches; with few rows they are smaller."""
 FILES = 2
-"""Files in a micro-batch: two cores read one each."""
+"""Files in a micro-batch, one for each of two cores."""
 SKIPPED = 2
 REPETITIONS = 2
-"""After one to warm up. With fewer rows than a micro-batch has otherwise, every method runs once,
-which shows that its answers are right and says nothing about its speed."""
+"""Repetitions after one to warm up. With fewer rows than a usual micro-batch, every method runs
+once, which checks its results and not its speed."""
 SCHEMA = "time timestamp, `group` int, a int, b int, c int, d int"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
 Built = DataFrame | lc.AggregatedStream
-"""What to write; a stream, if its states are kept on the driver."""
+"""The DataFrame to write, or a stream if its states are kept on the driver."""
 
 Build = Callable[[DataFrame, Log, Query], dict[str, Built]]
-"""Makes the queries to run side by side, each named by its wait, or "" if it has several."""
+"""Returns the queries to run side by side, by their wait, or "" for several waits."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class Method:
     build: Build
     is_sparks: bool = False
     provider: str | None = None
-    """The state store, if not that of the session."""
+    """The state store, if it differs from that of the session."""
     states: str | None = None
-    """What `start` is told of states, if it starts the query."""
+    """The argument `states` of `start`, if it starts the query."""
 
 
 def latecomer(waits: slice, late: LatePolicy, states: str | None = None) -> Method:
-    """Return a method of ours: by `to_df`, or by `start` where `states` says."""
+    """Return a method with Latecomer, by `to_df`, or by `start` if `states` is given."""
 
     def build(df: DataFrame, log: Log, query: Query) -> dict[str, Built]:
         chosen = log.waits[waits]
@@ -144,7 +144,7 @@ def read(spark: SparkSession, directory: Path) -> DataFrame:
 
 
 def _sums(df: DataFrame, log: Log, wait: str) -> list[Column]:
-    """Add up the counts that come out, by wait."""
+    """Add up the counts in the output, by wait."""
     n: Column = F.expr(
         "aggregate(top, 0L, (sum, each) -> sum + each.n)" if "top" in df.columns else "n"
     )
@@ -157,7 +157,7 @@ def _sums(df: DataFrame, log: Log, wait: str) -> list[Column]:
 def _started(
     built: Built, log: Log, wait: str, checkpoint: str, states: str | None
 ) -> tuple[StreamingQuery, list[dict[str, int]]]:
-    """Start a query, and hand out what it will have counted in each micro-batch."""
+    """Start a query; return it with a list that will receive the counts of its micro-batches."""
     counted: list[dict[str, int]] = []
     if isinstance(built, DataFrame):
         writer = built.observe("counted", *_sums(built, log, wait)).writeStream.format("noop")
@@ -262,7 +262,7 @@ def on_spark(rows: int, logs: list[str], queries: list[str]) -> Iterator[dict[st
 
 
 def _size(rows: int) -> int:
-    """Choose how many rows go into a file."""
+    """Return the number of rows in a file."""
     files = FILES * max(FEWEST_BATCHES, rows // BATCH_ROWS)
     return -(-rows // files)
 
@@ -275,13 +275,13 @@ def _written(table: pa.Table, directory: Path) -> None:
 
 
 def expected(table: pa.Table, log: Log, query: Query, *, lag: int) -> dict[str, int]:
-    """Count, for each wait, the rows in windows that close, without a stream.
+    """Count for each wait the rows in windows that close, without a stream.
 
     Args:
         table: The rows.
         log: The windows and waits.
-        query: For the largest groups, only their rows are counted.
-        lag: By how many micro-batches the watermark is older that makes rows late.
+        query: The query. For the largest groups, only their rows are counted.
+        lag: The number of micro-batches by which the watermark for late rows is older.
     """
     times = TIME.micros(table)
     ends = log.windows.ends(log.windows.panes(times))
@@ -305,7 +305,7 @@ def expected(table: pa.Table, log: Log, query: Query, *, lag: int) -> dict[str, 
 
 
 def cell(spark: SparkSession, log: Log, query: Query, work: Path, turns: range) -> dict[str, Any]:
-    """Compare all methods on one query, in turns; turn 0 is to warm up."""
+    """Compare all methods on one query, in turns; turn 0 only warms up."""
     best: dict[str, dict[str, Any]] = {}
     for repetition in turns:
         for name, method in METHODS.items():

@@ -7,8 +7,8 @@ an early answer. Waiting for all of them would make every answer late.
 
 Here each wait has its own answer:
 
-    after 5 minutes     early; without the clicks that are still on a phone
-    after 1 hour        late; with all but those that took even longer
+    after 5 minutes     early, without the clicks that are still on a phone
+    after 1 hour        late, with all clicks but those that took even longer
 
 It is the second example of Chandramouli, Goldstein, Li: Impatience Is a Virtue (ICDE 2018), V-C.
 """
@@ -26,7 +26,7 @@ import latecomer as lc
 CLICKS, USERS, SEED = 20_000, 50, 7
 SECOND = 1_000_000
 SPAN = 4 * 3_600
-"""In seconds."""
+"""Time that all clicks take, in seconds."""
 MICRO_BATCHES = 5
 SHORT, LONG = "5 minutes", "1 hour"
 
@@ -34,7 +34,7 @@ X_THEN_Y = lc.event("x", "ad = 'X'").then("y", "ad = 'Y'").within("1 minute")
 
 
 def clicks() -> pa.Table:
-    """Make up clicks in order of arrival: one in ten is late, by 20 minutes on average."""
+    """Generate clicks in order of arrival: one in ten is late, by 20 minutes on average."""
     random = np.random.default_rng(SEED)
     times = np.sort(random.integers(0, SPAN * SECOND, CLICKS))
     delays = np.where(random.random(CLICKS) < 0.1, random.exponential(1_200 * SECOND, CLICKS), 0)
@@ -51,7 +51,7 @@ def clicks() -> pa.Table:
 
 
 def arriving(spark: SparkSession, directory: str) -> DataFrame:
-    """Replay the clicks in a few micro-batches, and one click of the day after in another."""
+    """Replay the clicks in a few micro-batches, and one click of the next day in another."""
     table = clicks()
     tomorrow = pa.array([24 * 3_600 * SECOND], pa.timestamp("us", "UTC"))
     last = pa.table([tomorrow, tomorrow, pa.array([0]), pa.array(["X"])], schema=table.schema)
@@ -63,7 +63,7 @@ def arriving(spark: SparkSession, directory: str) -> DataFrame:
 
 
 def found(df: DataFrame, directory: str) -> list[Row]:
-    """Run the stream to its end, and gather the matches of both waits."""
+    """Run the stream to its end, and collect the matches of both waits."""
     matches: list[Row] = []
     stream = (
         lc.disordered(df, time="time", key="user")
@@ -80,7 +80,7 @@ def found(df: DataFrame, directory: str) -> list[Row]:
 
 
 def main(spark: SparkSession) -> dict[str, set[tuple[int, object, object]]]:
-    """Print what each wait has found, and return it."""
+    """Print the matches of each wait, and return them."""
     with tempfile.TemporaryDirectory() as directory:
         matches = found(arriving(spark, directory), directory)
     answers = {
@@ -90,7 +90,7 @@ def main(spark: SparkSession) -> dict[str, set[tuple[int, object, object]]]:
     early, final = answers[SHORT], answers[LONG]
     print(f"after {SHORT}: {len(early)} times a user clicked X and then Y within a minute")
     print(f"after {LONG}: {len(final)} times; {len(final - early)} of them are new,")
-    # The first click on Y after a click on X counts. If it is late, another is taken for it.
+    # The first click on Y after a click on X counts. If it is late, a later one takes its place.
     print(f"and {len(early - final)} of the early ones were not what they seemed")
     return answers
 

@@ -27,13 +27,13 @@ import latecomer as lc
 PURCHASES, SECONDS, SEED = 2_000, 600, 3
 PARTITIONS = 3
 WAIT, OFFLINE = 30, 240
-"""In seconds: how long the query waits, and how long some phones are without a network."""
+"""In seconds: the wait of the query, and the time that some phones are without a network."""
 
 Purchase = dict[str, int | str]
 
 
 def purchases() -> list[Purchase]:
-    """Make up purchases in order of arrival: every twentieth phone is offline for four minutes."""
+    """Generate purchases in order of arrival: every twentieth phone is offline for four minutes."""
     drawn = random.Random(SEED)
     rows: list[Purchase] = []
     for number in range(PURCHASES):
@@ -56,7 +56,7 @@ def send(spark: SparkSession, rows: list[Purchase], servers: str) -> None:
 
 
 def count(spark: SparkSession, servers: str, lake: str) -> None:
-    """Count all purchases that are there; go on where the last run stopped."""
+    """Count all available purchases, continuing where the last run stopped."""
     kafka = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", servers)
@@ -99,7 +99,7 @@ def main(spark: SparkSession, servers: str, lake: str) -> tuple[list[Row], list[
 
 
 def packages() -> dict[str, str]:
-    """Return the settings by which Spark loads Kafka's connector and Delta."""
+    """Return the settings that make Spark load Kafka's connector and Delta."""
     release = ".".join(pyspark.__version__.split(".")[:2])
     jars = [
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",

@@ -27,24 +27,24 @@ import latecomer as lc
 PAYMENTS, ACCOUNTS, SEED = 6_000, 40, 11
 SECOND = 1_000_000
 SPAN = 3_600
-"""In seconds."""
+"""Time that all payments take, in seconds."""
 MICRO_BATCHES = 4
 WAIT = "10 minutes"
 
 
 def balance(cents: int, row: Any) -> tuple[int, tuple[int, bool]]:  # noqa: ANN401 - a named tuple
-    """Add to the balance, and tell whether this payment has overdrawn the account."""
+    """Return the new balance, and whether this payment has overdrawn the account."""
     after = cents + row.cents
     return after, (after, cents >= 0 > after)
 
 
 def alert(row: Any) -> tuple[int, int] | None:  # noqa: ANN401
-    """Make an alert of a balance, if it is one."""
+    """Return an alert if the payment has overdrawn the account."""
     return (row.account, row.balance) if row.is_overdrawn else None
 
 
 def payments() -> pa.Table:
-    """Make up payments in order of arrival: every fifth one is a transfer, and may be late."""
+    """Generate payments in order of arrival: every fifth one is a transfer, and may be late."""
     random = np.random.default_rng(SEED)
     times = np.sort(random.integers(0, SPAN * SECOND, PAYMENTS))
     is_transfer = random.random(PAYMENTS) < 0.2
@@ -72,14 +72,14 @@ def arriving(spark: SparkSession, directory: str) -> DataFrame:
 
 
 def balances(df: DataFrame) -> lc.OptimisticStream:
-    """Say what is computed: the balance of each account after each payment."""
+    """Return the query: the balance of each account after each payment."""
     events = lc.disordered(df, time="time", key="account").optimistic(wait=WAIT)
     outputs = "balance long, is_overdrawn boolean"
     return events.stateful(balance, initial=0, outputs=outputs)
 
 
 def main(spark: SparkSession) -> tuple[list[Row], list[Row]]:
-    """Print how many alerts were taken back; return all changes of alerts, and those that stand."""
+    """Print how many alerts were retracted; return all changes of alerts, and the final alerts."""
     said: list[Row] = []
     with tempfile.TemporaryDirectory() as directory:
         known = lc.upsert(f"{directory}/alerts", key=["account", "time"])

@@ -26,13 +26,13 @@ SECOND = 1_000_000
 MINUTES, SEED, SYMBOLS = 6, 7, 40
 PER_SECOND = {"bid": 20, "ask": 20, "trade": 10}
 EVERY = "1 minute"
-"""How much arrival is in a micro-batch."""
+"""Length of a micro-batch in time of arrival."""
 OPENS = 1_718_000_000 * SECOND
 RECALL, PERIOD = 0.99, timedelta(minutes=1)
 
 
 def feed(name: str, seed: int) -> pa.Table:
-    """Make up one feed in order of arrival; from minute 2 to 4 its line is overloaded, if asks."""
+    """Generate one feed in order of arrival; the line of asks is overloaded in minutes 2 to 4."""
     random = np.random.default_rng(seed)
     count = PER_SECOND[name] * 60 * MINUTES
     times = np.sort(random.integers(0, 60 * MINUTES * SECOND, count))
@@ -54,7 +54,7 @@ def feed(name: str, seed: int) -> pa.Table:
 
 
 def feeds() -> dict[str, pa.Table]:
-    """Make up all feeds."""
+    """Generate all feeds."""
     return {name: feed(name, SEED + i) for i, name in enumerate(PER_SECOND)}
 
 
@@ -66,7 +66,7 @@ def arriving(spark: SparkSession, table: pa.Table, path: str) -> DataFrame:
 
 
 def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list[Any]]:
-    """Join the feeds; return the results, and what the join tells of its recall."""
+    """Join the feeds; return the results, and the join's reports of its recall."""
     results: list[Any] = []
     told: list[Any] = []
     with tempfile.TemporaryDirectory() as directory:
@@ -83,7 +83,7 @@ def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list
             {
                 "ready": lambda df, _: results.extend(df.collect()),
                 "recall": lambda df, _: told.extend(row.asDict() for row in df.collect()),
-                # Quotes that came too late for every window; the recall counts what they cost.
+                # Quotes that came too late for every window; the recall counts the lost results.
                 **dict.fromkeys(("late", "late_1", "late_2"), lambda *_: None),
             },
             checkpoint=f"{directory}/checkpoint",

@@ -1,15 +1,15 @@
-"""Print the path of a uv to set the project up with, after installing one if need be.
+"""Print the path of the uv that sets up the project, and install uv if necessary.
 
-A uv on PATH is used if it is new enough. Otherwise one is installed into `.bootstrap`, a virtual
-environment of its own. That takes pip, and Debian's Python comes without pip and without the
-`ensurepip` that would bring it, so there are several ways to it, from the plain to the drastic:
+A uv on PATH is used if it is new enough. Otherwise one is installed into `.bootstrap`, a separate
+virtual environment. That needs pip, and Debian's Python comes without pip and without `ensurepip`.
+So these ways are tried in turn:
 
     1. the pip that `ensurepip` puts into a new environment
     2. the pip of this Python, pointed at the new environment
     3. the pip wheel from the package index, which runs without being installed
     4. python3-venv from apt, if we are root, and then 1 again
 
-Only the standard library is used here. Everything but the answer goes to stderr.
+Only the standard library is used here. Everything but the path goes to stderr.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def with_ensurepip() -> None:
-    """By the pip that Python brings along."""
+    """With the pip of `ensurepip`."""
     if importlib.util.find_spec("ensurepip") is None:
         raise ValueError("this Python has no ensurepip")
     make_environment(with_pip=True)
@@ -63,7 +63,7 @@ def with_ensurepip() -> None:
 
 
 def with_our_pip() -> None:
-    """By the pip of this Python."""
+    """With the pip of this Python."""
     if importlib.util.find_spec("pip") is None:
         raise ValueError("this Python has no pip")
     make_environment(with_pip=False)
@@ -71,14 +71,14 @@ def with_our_pip() -> None:
 
 
 def with_a_downloaded_pip() -> None:
-    """By a pip from the package index."""
+    """With a pip from the package index."""
     make_environment(with_pip=False)
     with tempfile.TemporaryDirectory() as directory:
         install_uv(PYTHON, download_pip(Path(directory)) / "pip")
 
 
 def with_apt() -> None:
-    """After adding python3-venv."""
+    """After installing python3-venv."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise ValueError("that takes root and apt-get")
     package = f"python3.{sys.version_info.minor}-venv"
@@ -90,13 +90,13 @@ def with_apt() -> None:
 
 
 def make_environment(*, with_pip: bool) -> None:
-    """Make `.bootstrap` anew, in a process of its own so that its noise goes to stderr."""
+    """Create `.bootstrap` in another process, so that its output goes to stderr."""
     options = ["--clear"] if with_pip else ["--clear", "--without-pip"]
     run(sys.executable, "-m", venv.__name__, *options, HOME)
 
 
 def install_uv(*pip: str | Path) -> None:
-    """Install uv by the pip that this command runs."""
+    """Install uv with the pip that this command runs."""
     run(*pip, "install", "--quiet", "--disable-pip-version-check", REQUIREMENT)
 
 
@@ -120,13 +120,13 @@ def download_pip(directory: Path) -> Path:
 
 
 def fetch(address: str) -> bytes:
-    """Read what is at an address."""
+    """Return the content of an address."""
     with urllib.request.urlopen(address, timeout=60) as answer:
         return answer.read()
 
 
 def is_new_enough(uv: str | Path) -> bool:
-    """Return True if this uv runs and knows the form of our lock file."""
+    """Return True if this uv runs and can read the project's lock file."""
     try:
         answer = subprocess.run([uv, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -136,7 +136,7 @@ def is_new_enough(uv: str | Path) -> bool:
 
 
 def run(*command: str | Path) -> None:
-    """Run a command, its output on stderr."""
+    """Run a command, with its output on stderr."""
     subprocess.run(command, check=True, stdout=sys.stderr)
 
 

@@ -7,18 +7,18 @@ The map is the first code block of ARCHITECTURE.md, an indented tree:
       kernels/           arrays in, positions out
         order.py runs.py   how rows are sorted
 
-Names stand at the beginning of a line; a folder ends in `/`. The rest of the line, and every line
-that does not begin with a name, is description. A name belongs to the nearest folder above it that
-is indented less, so `base.py` in two folders is two modules.
+Names are at the beginning of a line; a folder ends in `/`. The rest of the line, and every line
+that does not begin with a name, is a description. A name belongs to the nearest folder above it
+that is indented less, so `base.py` in two folders is two modules.
 
 Three things must hold:
 
-- Every module under `src/latecomer` is on the map. A folder stands for its `__init__.py` and its
-  `__main__.py`, which may be left out.
-- Every file and folder on the map exists, and is on it once.
+- Every module under `src/latecomer` is on the map. The name of a folder also covers its
+  `__init__.py` and its `__main__.py`.
+- Every file and folder on the map exists, and is on the map once.
 - Every path in backticks in the sections "What always holds" and "Where to change what" exists.
   Paths start at the root of the repository or at `src/latecomer`. A bare file name may also be in
-  the folder of the path before it. Words in capitals, as in `operators/NAME.py`, are any name.
+  the folder of the path before it. Words in capitals, as in `operators/NAME.py`, match any name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def problems(root: Path) -> list[str]:
 
 
 def _wrong_on_the_map(root: Path, lines: list[str]) -> list[str]:
-    """Return the problems of the tree: names that are gone, doubled, or not there."""
+    """Return the problems of the tree: names without a file, repeated names, and missing names."""
     named: dict[str, int] = {}
     wrong = []
     for number, path in _paths_on_the_map(lines):

@@ -1,8 +1,8 @@
-"""Check that code outside `operators/` does not recognise operators by their class.
+"""Check that code outside `operators/` does not recognize operators by their class.
 
-An operator says itself what hosts and the planner need to know about it. A host that asks
-`isinstance(operator, Sort)` knows more than the operator says, and has to be changed together with
-it. At most five such questions are allowed, and each is in `ALLOWED` with its reason.
+An operator declares what hosts and the planner need to know about it. A host that tests
+`isinstance(operator, Sort)` depends on more than that, and must be changed together with the
+operator. At most five such tests are allowed, and `ALLOWED` lists each with its reason.
 
 An operator class is a class under `src/latecomer/operators` that
 
@@ -12,7 +12,7 @@ An operator class is a class under `src/latecomer/operators` that
 
 and `Meeting` and `Gathering` in `src/latecomer/plan`. A question is `isinstance`, `issubclass`, a
 `case` of a `match`, or a comparison with `type(x)` or `x.__class__`. A name that was assigned a
-tuple or a union of classes stands for each of them.
+tuple or a union of classes counts as each of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OF_PLAN = {"Meeting", "Gathering"}
 
 
 class Question(NamedTuple):
-    """A place where the class of an operator is asked for."""
+    """A place that tests the class of an operator."""
 
     path: str
     """The file, under `src/latecomer`."""
@@ -86,7 +86,7 @@ def problems(root: Path, allowed: Mapping[tuple[str, str], str]) -> list[str]:
 
 
 def questions(root: Path) -> list[Question]:
-    """Return every place outside `operators/` that asks for the class of an operator."""
+    """Return every place outside `operators/` that tests the class of an operator."""
     names = operator_classes(root)
     found = []
     for path in sorted((root / PACKAGE).rglob("*.py")):
@@ -142,9 +142,9 @@ class _Module:
         self._tree = tree
         self._operators = operators
         self._ours: dict[str, str] = {}
-        """What a name in this module is called where it is defined, for names of Latecomer."""
+        """Names of Latecomer in this module, with their names where they are defined."""
         self._groups: dict[str, ast.expr] = {}
-        """What the names of this module's constants were assigned."""
+        """The values of this module's constants, by name."""
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("latecomer"):
                 self._ours |= {each.asname or each.name: each.name for each in node.names}
@@ -179,7 +179,7 @@ class _Module:
             yield self._name(node)
 
     def _name(self, node: ast.expr) -> str:
-        """Return what a name of Latecomer is called where it is defined, and "" for others."""
+        """Return the name under which Latecomer defines a name; "" for other names."""
         first = node
         while isinstance(first, ast.Attribute):
             first = first.value
@@ -189,7 +189,7 @@ class _Module:
 
 
 def _asked(node: ast.AST) -> list[ast.expr]:
-    """Return the expressions that a node compares the class of something with."""
+    """Return the expressions with which a node compares the class of a value."""
     if isinstance(node, ast.Call) and _last(node.func) in ("isinstance", "issubclass"):
         return node.args[1:]
     if isinstance(node, ast.MatchClass):

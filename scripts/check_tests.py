@@ -1,16 +1,16 @@
 """Check that every module with logic has a test module of its name.
 
 The tests of `src/latecomer/operators/sort.py` are in `tests/operators/test_sort.py`. A module whose
-name occurs once may have its tests in any folder under `tests`. Where several packages have a
-module of one name, such as `base.py`, only the folder that mirrors the package counts. A package's
+name is unique may have its tests in any folder under `tests`. If several packages have a module of
+the same name, such as `base.py`, only the folder that mirrors the package counts. A package's
 `__init__.py` is tested under the name of the package, in the package's folder or in its parent:
 `tests/cli/test_cli.py` or `tests/test_cli.py`.
 
 A module has logic if one of its functions or methods has a body. Constants, fields, protocols,
 abstract methods and functions that only raise `NotImplementedError` are no logic. A test module
-counts if it has a test in it.
+counts if it has a test.
 
-Helpers that tests share are in modules of their own: no test module imports another one.
+Tests share helpers in other modules: no test module imports another test module.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _has_logic(node: ast.stmt) -> bool:
 
 
 def _is_empty(node: ast.stmt) -> bool:
-    """Return True for what stands in the body of a function that does nothing."""
+    """Return True for a statement that does nothing in the body of a function."""
     if isinstance(node, ast.Raise):
         return "NotImplementedError" in ast.unparse(node)
     return isinstance(node, ast.Pass) or (

@@ -1,7 +1,8 @@
-"""What the site does differently from the pages as they are in the repository.
+"""The differences between the site and the pages in the repository.
 
-Pages link to files beside `docs/`, such as kept results and source code. The site does not have
-these files, so their names stay and the links go. `tests/test_docs.py` checks that the files exist.
+Pages link to files outside `docs/`, such as kept results and source code. The site does not have
+these files, so it shows their names without links. `tests/test_docs.py` checks that the files
+exist.
 """
 
 import re

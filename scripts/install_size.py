@@ -1,10 +1,10 @@
-"""Print what an installed Latecomer takes on disk, by package and by extra.
+"""Print how much disk space an installed Latecomer takes, by package and by extra.
 
     python scripts/install_size.py
 
-It reads the environment that it runs in: which packages Latecomer and its extras require, directly
-or through others, and how large the files of each are. A package is counted where it is named
-first: with Latecomer itself, and only then with the extras.
+It reads the environment that it runs in: the packages that Latecomer and its extras require,
+directly or indirectly, and the sizes of their files. A package is counted once: with Latecomer if
+that requires it, otherwise with the first extra that does.
 """
 
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -13,11 +13,11 @@ from packaging.requirements import Requirement
 
 EXTRAS = ("spark", "java", "demo", "connect", "metrics")
 SHOWN = 6
-"""How many packages are named; the others are added up."""
+"""Number of packages that are named; the others are added up."""
 
 
 def required(name: str, extra: str, found: dict[str, Distribution]) -> None:
-    """Add a package and everything that it requires to what was found."""
+    """Add a package and everything that it requires to the found packages."""
     try:
         package = distribution(name)
     except PackageNotFoundError:

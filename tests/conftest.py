@@ -1,4 +1,4 @@
-"""One Spark session for each process that runs tests: starting one takes longer than most do."""
+"""One Spark session for each test process, because starting one takes longer than most tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 
-# The first call of a kernel compiles it, and machines are noisy: no test is a question of time.
+# The first call of a kernel compiles it, and machines are busy, so no test has a deadline.
 settings.register_profile(
     "latecomer", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50
 )
@@ -30,13 +30,13 @@ settings.load_profile("latecomer")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests that use the session, so that others can be run without them.
+    """Mark all tests that use the session, so that the others can be run alone.
 
-    The longest come first: two processes that are handed one test after the other then end at
-    nearly the same time.
+    The longest tests come first. Two processes that get one test after the other then end at nearly
+    the same time.
     """
     for item in items:
-        # Otherwise it shows only where two processes share the tests: xdist then runs none.
+        # Otherwise the error only shows if two processes share the tests: xdist then runs none.
         if " at 0x" in item.nodeid:
             raise pytest.UsageError(f"the name of a test has an address in it: {item.nodeid}")
         fixtures = {*getattr(item, "fixturenames", ())}
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shortness(item: pytest.Item) -> int:
-    """Return 0 for what takes a minute or more, 1 for other tests on Spark, 2 for the rest."""
+    """Return 0 for tests of a minute or more, 1 for other tests on Spark, 2 for the rest."""
     if item.get_closest_marker("jvm"):
         return 0
     if item.get_closest_marker("spark"):
@@ -61,10 +61,10 @@ def _shortness(item: pytest.Item) -> int:
 
 
 def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None) -> bool | None:
-    """Run a test on Spark again if Spark gave up on a Python process that was slow to start.
+    """Repeat a test on Spark if a Python process of Spark was too slow to start.
 
-    Spark starts one for each stateful stage of a query, and gives it ten seconds to connect. No
-    setting changes that, and on a machine that is busy enough importing PySpark takes longer.
+    Spark starts such a process for each stateful stage of a query, and waits ten seconds for its
+    connection. No setting changes that, and on a busy machine importing PySpark may take longer.
     """
     if not (item.get_closest_marker("spark") or item.get_closest_marker("jvm")):
         return None
@@ -89,7 +89,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def lake(request: pytest.FixtureRequest) -> SparkSession:
-    """The same session, in the environment in which it has Kafka, Delta and Iceberg."""
+    """Return the same session, in the environment with Kafka, Delta and Iceberg."""
     if reason := lakes.missing():
         pytest.skip(reason)
     return request.getfixturevalue("spark")
@@ -97,7 +97,7 @@ def lake(request: pytest.FixtureRequest) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Kafka broker."""
+    """Return the address of a Kafka broker."""
     if reason := lakes.missing():
         pytest.skip(reason)
     with running_broker(tmp_path_factory.mktemp("broker")) as address:

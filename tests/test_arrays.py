@@ -1,4 +1,4 @@
-"""Arrays written down and read again."""
+"""Arrays are written and read again."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from latecomer.arrays import nested, part, read_arrays, write_arrays
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_written_arrays_are_read_again() -> None:
     arrays = {
         "newest": np.array(7),
         "times": np.array([[3, 5, 9], [1, 2, 3]])[:, ::2],
@@ -24,7 +24,7 @@ def test_what_was_written_is_read_again() -> None:
         assert found[name].flags.writeable
 
 
-def test_nothing_at_all() -> None:
+def test_no_arrays_can_be_written() -> None:
     assert read_arrays(write_arrays({})) == {}
 
 

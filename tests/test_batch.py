@@ -40,7 +40,7 @@ def test_batches_are_put_one_after_the_other_and_empty_ones_left_out() -> None:
 
 
 @pytest.mark.parametrize("batches", [[], [SCHEMA.empty_table()]])
-def test_no_rows_have_the_schema_that_was_asked_for(batches: list[pa.Table]) -> None:
+def test_without_rows_a_table_has_the_given_schema(batches: list[pa.Table]) -> None:
     found = concat(batches, SCHEMA)
 
     assert found.num_rows == 0
@@ -146,7 +146,7 @@ def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
     platform.libc_ver()[0] != "glibc", reason="how freed memory is kept depends on the C library"
 )
 def test_memory_of_freed_arrays_is_used_again() -> None:
-    """Count the pages that the system clears for the last of 20 times 12 arrays of 8 MiB."""
+    """Count page faults in the last of 20 rounds, each of which makes 12 arrays of 8 MiB."""
     program = """
 import resource
 import numpy as np
@@ -162,7 +162,7 @@ print(cleared() - before)
 """
     found = int(subprocess.check_output([sys.executable, "-c", program]))
 
-    # Each array has 2,048 pages, unless the system has made larger ones of them.
+    # Each array has 2,048 pages, or fewer if the system uses larger pages.
     assert found < 100
 
 

@@ -21,7 +21,7 @@ RUNNABLE = re.compile(r"<!-- run -->\n```python\n(.*?)```", re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 ANY_PYTHON = re.compile(r"```python\n")
 WRITTEN = ROOT / "docs/benchmarks.md"
-"""By a program, and without code: `tests/benchmarks/test_book.py` is about it."""
+"""The page that a program writes, without code. `tests/benchmarks/test_book.py` tests it."""
 LAKES = {"kafka.md", "tables.md"}
 """Pages whose code needs Kafka, Delta or Iceberg."""
 NEEDS_SPARK = re.compile(r"\bspark\b|what_if")

@@ -26,7 +26,7 @@ def test_a_redacted_error_says_what_failed_where_and_nothing_of_the_data() -> No
     assert "Hint: " in str(found)
 
 
-def test_any_other_error_becomes_one_that_can_be_made_of_words() -> None:
+def test_any_other_error_becomes_a_runtime_error_with_its_name() -> None:
     found = redacted(raised(KeyError))
 
     assert type(found) is RuntimeError

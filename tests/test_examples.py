@@ -1,4 +1,4 @@
-"""The examples run, and what they tell is true."""
+"""The examples run, and their results are right."""
 
 import re
 import runpy
@@ -51,7 +51,7 @@ def test_users_who_click_one_ad_and_then_the_other(spark: SparkSession) -> None:
 
 
 def all_matches() -> set[tuple[int, object, object]]:
-    """Look at the clicks as if none had been late."""
+    """Return all matches, as if no click had been late."""
     clicks = sorted(ad_clicks.clicks().to_pylist(), key=lambda click: click["time"])
     found = set()
     for at, x in enumerate(clicks):
@@ -67,11 +67,11 @@ def all_matches() -> set[tuple[int, object, object]]:
 
 
 def naive(click: dict[str, object]) -> object:
-    """The driver's Python shows instants without their zone."""
+    """Return a time without its zone, as PySpark returns instants."""
     return click["time"].replace(tzinfo=None)  # type: ignore[attr-defined]
 
 
-def test_bids_asks_and_trades_are_joined_with_the_recall_that_was_asked_for(
+def test_bids_asks_and_trades_are_joined_with_the_requested_recall(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     page = tmp_path / "quotes.html"
@@ -81,7 +81,7 @@ def test_bids_asks_and_trades_are_joined_with_the_recall_that_was_asked_for(
     true = all_quotes()
     latest = max(row["time"] for row in results).timestamp()
     assert len(results) / int((true <= latest * quotes.SECOND).sum()) > quotes.RECALL
-    # The feeds open 20 seconds past minute 13, and the asks are slow in minutes 15 to 17.
+    # The feeds begin 20 seconds after minute 13, and the asks are slow in minutes 15 to 17.
     waits = {row["time"].minute: row["wait"] for row in told}
     assert waits[14] < 1_200
     assert waits[16] > 5_000
@@ -90,7 +90,7 @@ def test_bids_asks_and_trades_are_joined_with_the_recall_that_was_asked_for(
 
 
 def all_quotes() -> npt.NDArray[np.int64]:
-    """Find the times of all results, as if no row had been late."""
+    """Return the times of all results, as if no row had been late."""
     found = []
     feeds = [feed.select(["symbol", "time"]).to_pandas() for feed in quotes.feeds().values()]
     for symbol in sorted(set(feeds[0]["symbol"])):
@@ -124,7 +124,7 @@ def test_purchases_from_kafka_are_counted_once_also_after_a_break(
     assert sorted(row["id"] for row in late) == sorted(id_ for id_, late in is_late.items() if late)
 
 
-def test_alerts_that_were_wrong_are_taken_back(spark: SparkSession) -> None:
+def test_wrong_alerts_are_retracted(spark: SparkSession) -> None:
     said, left = overdrafts.main(spark)
 
     truth = set()

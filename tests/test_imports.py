@@ -1,8 +1,8 @@
-"""What is imported, and by whom: the first answer of a query waits for it.
+"""The modules that each process imports, because the first answer of a query waits for them.
 
-Every Python process that Spark starts imports Latecomer anew, besides what PySpark imports itself.
-In a worker that includes NumPy and PyArrow, and pandas too, where it is installed: PyArrow imports
-it as soon as it converts anything to or from Python or NumPy.
+Every Python process that Spark starts imports Latecomer again, in addition to PySpark's own
+imports. In a worker these include NumPy and PyArrow, and pandas if it is installed: PyArrow imports
+pandas when it first converts values to or from Python or NumPy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EVERYWHERE = {
     "temporal.edges",
     "ways",
 }
-"""The operators that the host itself refers to."""
+"""The operators that the host itself uses."""
 
 DECLARE = """
 processor = pickle.loads(sys.stdin.buffer.read())
@@ -91,7 +91,7 @@ def test_a_session_needs_nothing_heavy_before_it_starts(module: str) -> None:
     assert modules & {"pyspark", "py4j", "numpy", "numba", "pandas"} == set()
 
 
-def test_who_declares_the_state_imports_the_processor_and_no_library() -> None:
+def test_the_process_that_declares_the_state_imports_only_the_processor() -> None:
     modules = imported(DECLARE, dumps(BucketProcessor(plan(Sort(TIME)), 0, 4, SparkClock())))
 
     spark = "latecomer.hosts.spark"
@@ -151,7 +151,7 @@ def plan(operator: Operator) -> Plan:
 
 
 def imported(script: str, given: bytes = b"") -> set[str]:
-    """Return all modules that a process has after it ran a script."""
+    """Return all modules that a process has imported after it ran a script."""
     before = "import pickle, sys; from types import SimpleNamespace\n"
     if given:
         before += "from tests.support.memory_states import Handle\n"

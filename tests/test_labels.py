@@ -1,7 +1,7 @@
-"""The label of every operator and aggregate, as it stands in checkpoints.
+"""The label of every operator and aggregate, as it is written in checkpoints.
 
-A label that changes refuses all checkpoints that users have. So none of these texts may change,
-unless answers do. An option that is new and off by default must leave them as they are.
+If a label changes, all checkpoints that users have are refused. So none of these texts may change
+unless results change. A new option that is off by default must not change them.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ OPTIONAL = {
     "every": "how often states are kept changes no answer",
     "is_whole": "true for batches only, which have no checkpoint",
 }
-"""Fields that are in no label, and why."""
+"""Fields that are in no label, with the reasons."""
 
 
 def test_the_label_of_every_operator_stays_as_it_is() -> None:
@@ -209,7 +209,7 @@ def test_the_label_of_a_window_join_stays_as_it_is() -> None:
 
 
 def labelled(spec: object) -> list[Labelled]:
-    """Find all that have labels inside a specification, itself included."""
+    """Return all objects with labels in a specification, including itself."""
     if isinstance(spec, tuple):
         return [found for each in spec for found in labelled(each)]
     if not isinstance(spec, Labelled) or not is_dataclass(spec):
@@ -229,7 +229,7 @@ def test_a_field_is_in_the_label_or_there_is_a_reason(spec: object) -> None:
         assert names - set(each.fixed or names) <= set(OPTIONAL), type(each)
 
 
-def test_what_a_label_cannot_say_is_refused() -> None:
+def test_values_without_a_stable_label_are_refused() -> None:
     with pytest.raises(TypeError, match="cannot be part of a label"):
         _ = On(left=[object()]).label  # type: ignore[arg-type]
 
@@ -312,7 +312,7 @@ def test_other_code_is_another_function(other: Callable[..., Any]) -> None:
     assert compared(function_label(made(ONE)), function_label(other)) == "changed"
 
 
-def test_what_a_function_reads_is_part_of_it() -> None:
+def test_values_that_a_function_reads_are_part_of_its_label() -> None:
     reads = "def f(x):\n    return [g(y) + LIMIT for y in x]"
     once = made(reads, LIMIT=1, g=helper)
 
@@ -388,7 +388,7 @@ def test_a_version_is_a_word(version: str) -> None:
         versioned(made(ONE), version=version)
 
 
-def test_what_cannot_have_a_version_says_so() -> None:
+def test_functions_that_cannot_have_a_version_are_refused() -> None:
     with pytest.raises(OptionError, match="len cannot be given a version"):
         versioned(len, version="1")
 

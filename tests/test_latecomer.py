@@ -1,4 +1,4 @@
-"""The package itself; its public names are locked in tests/api/test_public_api.py."""
+"""The package itself; for its public names see tests/api/test_public_api.py."""
 
 import ast
 import inspect
@@ -19,7 +19,7 @@ def test_every_public_name_is_there() -> None:
     assert [name for name in lc.__all__ if not hasattr(lc, name)] == []
 
 
-def test_a_name_is_imported_from_where_type_checkers_are_told_it_is() -> None:
+def test_names_are_imported_from_the_modules_that_type_checkers_see() -> None:
     told = {
         name.name: node.module
         for node in ast.walk(ast.parse(inspect.getsource(lc)))

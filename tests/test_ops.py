@@ -1,4 +1,4 @@
-"""The dashboard and the alerts of ops/ go with the metrics that are exported."""
+"""The dashboard and the alerts of ops/ use only metrics that are exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latecomer runs where nothing can be written: on a read-only file system, without a home."""
+"""Latecomer runs without a writable directory: on a read-only file system, without a home."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ print((np.diff(found) >= 0).all(), counts["n"].to_pylist())
 
 
 def test_streams_run_on_a_read_only_file_system_without_a_home(tmp_path: Path) -> None:
-    # The root of this process alone is mounted again, where that is allowed.
+    # Only this process mounts its root again as read-only, if that is allowed.
     mount = 'mount -o remount,bind,ro "$0" 2>/dev/null || exit 77; exec "$@"'
     root = mount_of(Path(latecomer.__file__))
     variables = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG")}

@@ -1,4 +1,4 @@
-"""What is released can be installed: into an empty environment, and the README runs there."""
+"""A release can be installed into an empty environment, and the README runs there."""
 
 import os
 import re
@@ -21,7 +21,7 @@ NO_INDEX = re.compile(r"(?i)failed to fetch|connect error|network|timed? ?out|dn
 
 
 def uv(*arguments: str, **environment: str) -> str:
-    """Run uv; behind a proxy with a certificate of its own, with the machine's certificates."""
+    """Run uv with the certificates of the machine, which a proxy may need."""
     clean = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     for certificates in ((), ("--system-certs",)):
         command = [UV, *certificates, *arguments]
@@ -40,7 +40,7 @@ def uv(*arguments: str, **environment: str) -> str:
 def test_wheel_and_sdist_install_into_an_empty_environment_and_the_readme_runs(
     tmp_path: Path,
 ) -> None:
-    # Without further options uv makes the wheel from the sdist, so this covers both.
+    # By default uv builds the wheel from the sdist, so this covers both.
     uv("build", "--out-dir", str(tmp_path / "dist"))
     (sdist,) = (tmp_path / "dist").glob(f"latecomer-{lc.__version__}.tar.gz")
     (wheel,) = (tmp_path / "dist").glob(f"latecomer-{lc.__version__}-py3-none-any.whl")
@@ -69,7 +69,7 @@ def test_wheel_and_sdist_install_into_an_empty_environment_and_the_readme_runs(
     (found,) = TWELVE_LINES.findall((ROOT / "README.md").read_text())
     code, shown = found
     (tmp_path / "twelve.py").write_text(code)
-    # Neither our sources nor our packages: what the environment has is all there is.
+    # The process sees only the new environment, without this project's sources and packages.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     own["JDK_JAVA_OPTIONS"] = JAVA_OPTIONS
     ran = subprocess.run(

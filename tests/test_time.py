@@ -1,4 +1,4 @@
-"""Durations and time columns, read and written."""
+"""Durations and time columns are read and written."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -121,7 +121,7 @@ def test_nanoseconds_are_rounded_down_to_microseconds() -> None:
     assert TimeColumn("t", "ns").micros(pa.table({"t": [-1, 1_999]})).tolist() == [-1, 1]
 
 
-def test_rows_without_a_time_are_told_and_read_as_asked() -> None:
+def test_rows_without_a_time_are_marked_and_read_as_the_given_value() -> None:
     batch = pa.table({"t": pa.array([5, None], pa.timestamp("us"))})
     column = TimeColumn("t")
 

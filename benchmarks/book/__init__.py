@@ -1,17 +1,17 @@
-"""The benchmark book: run every benchmark, and write `docs/benchmarks.md` from what they print.
+"""The benchmark book: run every benchmark, and write `docs/benchmarks.md` from their results.
 
-    registry    which benchmarks there are, how they are called, and what they repeat
-    runner      each in a process of its own; lines are stamped and kept
-    stamp       machine, commit and arguments, added to whatever a benchmark prints
-    results     lines that were kept, and where they are
-    papers      what the papers say of themselves, and where
-    rows        something of ours beside something of theirs, and what is lost
-    plots       figures that can be looked at on their own, in light and dark
-    sections/   one paper or one question each, from results to a page
-    claims      what the README says, and the line that proves it
-    page        all of it, in order
+    registry    all benchmarks, with their arguments and the experiments that they repeat
+    runner      runs each in a process of its own, and keeps its lines
+    stamp       adds machine, commit and arguments to the lines
+    results     the lines that were kept
+    papers      the results that the papers report
+    rows        comparisons: our value, the other value, and whether that is a loss
+    plots       figures as separate files, in light and dark
+    sections/   the parts of the page, one paper or one question each
+    claims      the numbers in the README, and the lines that prove them
+    page        the whole page
 
     python -m benchmarks.book [NAME…] [--quick] [--json] [--list] [--write]
 
-A benchmark needs to know nothing of this: it prints JSON lines with `--json`.
+A benchmark does not depend on this package: it prints JSON lines with `--json`.
 """

@@ -1,4 +1,4 @@
-"""The command: run benchmarks, with progress, and write the book from what they printed."""
+"""Run benchmarks, show their progress, and write the book from their results."""
 
 import argparse
 import json
@@ -59,7 +59,7 @@ def listed(*, is_json: bool) -> None:
 
 
 def ran(benchmarks: tuple[Benchmark, ...], args: argparse.Namespace) -> list[Outcome]:
-    """Run one after the other; what fails does not keep the others from running."""
+    """Run benchmarks one after the other, including those after a failed one."""
     outcomes = []
     for number, each in enumerate(benchmarks, 1):
         expected = "" if args.quick else f", about {each.minutes:g} min"
@@ -90,7 +90,7 @@ def ran(benchmarks: tuple[Benchmark, ...], args: argparse.Namespace) -> list[Out
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Print the progress, on standard error."""
+    """Print progress on standard error."""
     clear = "\x1b[K" if sys.stderr.isatty() else ""
     print(text, end=clear + end, file=sys.stderr, flush=True)
 

@@ -1,7 +1,7 @@
-"""What the README says of speed, and the line that proves it.
+"""The README's statements about speed, and the lines that prove them.
 
-`make bench` writes the numbers into these words again. A test checks that they are there, and that
-the README has no other "so many times" than these.
+`make bench` updates the numbers in these sentences. A test checks that the README has them, and no
+other factors ("3×").
 """
 
 import re
@@ -19,7 +19,7 @@ _SECOND = {"cell": "spark cloud Q3", "window": "1 second"}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is claimed, and the words of the README around the number, with `{}` for it."""
+    """A claim, and the words of the README around its number, which is written as `{}`."""
 
     what: str
     words: str
@@ -32,12 +32,12 @@ class Claim:
         return next((line for line in reversed(found) if line.get(self.key) is not None), None)
 
     def said(self, results: Results) -> str | None:
-        """Put the number in."""
+        """Return the words with the number."""
         line = self.line(results)
         return self.words.format(line[self.key]) if line else None
 
     def written(self, text: str, results: Results) -> str:
-        """Write the number into a text; the words may be broken into lines anywhere."""
+        """Replace the number in a text, wherever the text breaks the words into lines."""
         line = self.line(results)
         if line is None:
             return text
@@ -105,7 +105,7 @@ README = (
 
 
 def table(results: Results) -> Iterator[str]:
-    """Write the claims with what proves them."""
+    """Return the claims as a table, with the lines that prove them."""
     yield "| the README says | | printed by | |"
     yield "| --- | ---: | --- | --- |"
     for claim in README:

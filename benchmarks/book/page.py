@@ -64,7 +64,7 @@ class Book:
     figures: dict[str, str]
 
     def write(self, page: Path, results: Path) -> None:
-        """Write all files, with links to where results are; figures of an older book go."""
+        """Write all files, with links to the results. Figures of an older book are removed."""
         folder = page.with_suffix("")
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.svg"):
@@ -75,7 +75,7 @@ class Book:
 
 
 def written(results: Results) -> Book:
-    """Write the book, in memory."""
+    """Return the book, without writing files."""
     made = [(section, list(section.make(results))) for section in SECTIONS]
     parts = [part for _, of_section in made for part in of_section]
     text = [_HEAD, *_losses(made), *_open(parts), "## What the README claims", ""]
@@ -124,7 +124,7 @@ def _open(parts: list[Part]) -> Iterator[str]:
 
 
 def _runs(results: Results) -> Iterator[str]:
-    """Write when and where each benchmark was run."""
+    """Yield a table of the runs: arguments, commit and minutes of each benchmark."""
     yield "## Runs"
     yield ""
     yield "| benchmark | lines | repeats | arguments | commit | minutes |"

@@ -1,8 +1,8 @@
-"""What the papers say of their own results, in numbers, and where they say it.
+"""The results that the papers report, with their places.
 
-Only what a table or the text gives: what could only be read from a figure is not here. A paper's
-"x % faster" is 1 + x/100 times the throughput. All of it was measured on other machines, and on
-data that we simulate.
+Only numbers from tables and text are here, none read from figures. A paper's "x % faster" is
+1 + x/100 times the throughput. All of them were measured on other machines, and on data that is
+simulated here.
 """
 
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A value of a paper."""
+    """A value reported by a paper."""
 
     value: float
     place: str
     bound: str = ""
-    """How it is put: "up to", "at least", "below", "about"; nothing if it is said exactly."""
+    """Its qualifier: "up to", "at least", "below", "about"; empty for an exact value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Who wrote what, and where."""
+    """The authors, title and place of a paper."""
 
     short: str
     reference: str
@@ -78,7 +78,7 @@ ONLINE = {
     "cloud": (Told(1.3, _ONLINE), Told(4.4, _ONLINE)),
     "android": (Told(1.3, _ONLINE), Told(7.9, _ONLINE)),
 }
-"""Throughput over that of the best competitor, the least and the most of all intervals."""
+"""Throughput over that of the best competitor: the lowest and highest of all intervals."""
 PLANS = {
     "selection": Told(7.0, _PLANS, "up to"),
     "projection": Told(1.5, _PLANS, "up to"),
@@ -112,28 +112,28 @@ RECALL_WITHOUT_WAIT = {
     "match": Told(0.5, "Section VI-A, of Fig. 6", "about"),
     "D×4": Told(0.8, "Section VI-A, of Fig. 6", "about"),
 }
-"""For D×3 the text says only that it is below that of D×4."""
+"""For D×3 the text only says that it is below the value for D×4."""
 LONGEST_WAIT = {"match": Told(19.96, _II), "D×3": Told(19.72, _II), "D×4": Told(13.88, _II)}
 LONGEST_RECALL = {"match": Told(1.0, _II), "D×3": Told(0.999, _II), "D×4": Told(0.999, _II)}
 NEARLY = Told(97.0, "Section VI-B, of Fig. 7", "at least")
-"""Percent of the measurements with 99 % of the recall asked for: every recall, with NonEqSel."""
+"""Percent of measurements with 99 % of the required recall: every recall, with NonEqSel."""
 BELOW_LONGEST = {
     ("match", 0.99): Told(95.0, "Section VI-B", "more than"),
     ("match", 0.999): Told(35.0, "Section VI-B"),
     ("D×3", 0.999): Told(0.0, "Section VI-B"),
     ("D×4", 0.999): Told(0.0, "Section VI-B"),
 }
-"""By how many percent the wait is shorter than that of Max-K-slack."""
+"""Percent by which the wait is shorter than that of Max-K-slack."""
 NEARLY_BY_PERIOD = Told(90.0, "Section VI-B, of Fig. 8", "more than")
 STEP_MS = {
     0.9: Told(1.0, "Section VI-E, of Fig. 11", "below"),
     0.99: Told(1.0, "Section VI-E, of Fig. 11", "below"),
     0.999: Told(5.0, "Section VI-E, of Fig. 11", "below"),
 }
-"""To choose a wait in steps of 10 ms or more."""
+"""Time to choose a wait, in steps of 10 ms or more."""
 
 OPTIMISTIC_RATIO = Told(1.1, "Section VI-B, of Fig. 9", "below")
-"""What comes to the barrier over what is valid, under a load that is not extreme."""
+"""Items that reach the barrier over valid items, under a load that is not extreme."""
 
 TRILLION = Told(1e12 / 86_400, "Section 1", "about")
-"""Events per second, if they are a trillion in a day."""
+"""Events per second, for a trillion events a day."""

@@ -1,4 +1,4 @@
-"""What a page is made of: a table or figure that was repeated, or a question of our own."""
+"""The parts of a page: a repeated table or figure of a paper, or a question of this project."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

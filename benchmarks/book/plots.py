@@ -1,8 +1,8 @@
-"""Figures that can be looked at on their own, in light and dark.
+"""Figures as separate files, in light and dark.
 
-Drawn with `latecomer.report.svg`, as the figures of a report are; there the page has the style
-sheet, here each file carries its own. Curves differ by colour and by dashes, and names stand
-above the frame in the order of the curves.
+They are drawn with `latecomer.report.svg`, like the figures of a report, but each file has its own
+style sheet. Curves differ by color and by dashes. Their names are above the frame, in the order of
+the curves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ DARK = ("#6fb1e8", "#f0946f", "#7fcf95", "#c3a0e6", "#e2c25a", "#a2abb5", "#f08c
 DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 4", "1 4", "12 4", "6 2 2 2")
 _STYLE = Template(Path(__file__).with_suffix(".css").read_text())
 _NAME = 18
-"""How high the line of a name is."""
+"""Height of a line of names."""
 _LETTER = 7.2
 _BAR = 20
 
@@ -57,7 +57,7 @@ def curves(
     *,
     is_log: tuple[bool, bool] = (False, False),
 ) -> Plot:
-    """Draw a curve for each name; labels are those of the two axes."""
+    """Draw a curve for each name; `labels` are those of the two axes."""
     xs = [x for curve in found.values() for x, _ in curve]
     ys = [y for curve in found.values() for _, y in curve]
     x_ticks = powers(min(xs), max(xs)) if is_log[0] else plain_ticks(max(xs))
@@ -113,14 +113,14 @@ def bars(
 
 
 def plain_ticks(high: float) -> Ticks:
-    """Mark values from 0 up."""
+    """Return ticks from 0 upwards."""
     if high >= 6:
         return count_ticks(high)
     return [(at, text.removesuffix(" s")) for at, text in second_ticks(high)]
 
 
 def powers(low: float, high: float) -> Ticks:
-    """Mark powers of ten around some values."""
+    """Return ticks at powers of ten around some values."""
     exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
     marks = [(10.0**e, _power(e)) for e in exponents]
     inside = [mark for mark in marks if low * 0.999 <= mark[0] <= high * 1.001]
@@ -132,7 +132,7 @@ def _power(exponent: int) -> str:
 
 
 def _alone(figure: Figure, names: list[str], *, is_bars: bool = False) -> str:
-    """Write a figure with its title, its names and its own style, over its own ground."""
+    """Return a figure as a file, with its title, names, style and background."""
     legend, lines = _legend(names if len(names) > 1 else [], is_bars=is_bars)
     above = _NAME * (lines + 1) + 8
     height = above + figure.height
@@ -153,7 +153,7 @@ def _alone(figure: Figure, names: list[str], *, is_bars: bool = False) -> str:
 
 
 def _legend(names: list[str], *, is_bars: bool) -> tuple[list[str], int]:
-    """Write names in as many lines as it takes; how many is told too."""
+    """Return the names, in as many lines as they need, and the number of lines."""
     places, x, line = [], float(LEFT), 1
     for name in names:
         wide = 34 + _LETTER * len(name) + 14

@@ -1,9 +1,9 @@
-"""Which benchmarks there are, how they are called, and what they repeat.
+"""All benchmarks, with their arguments and the experiments that they repeat.
 
-A benchmark may be called several times, with other arguments each time; its lines are kept in one
-file. Minutes are those of a full run on two cores: expected here, measured where results tell
-(`results.minutes`). All of them together have to stay within two hours,
-and with `--quick` within ten minutes: a quick run shows that each benchmark works, not how fast.
+A benchmark may be called several times with different arguments; its lines are kept in one file.
+The minutes here are those expected of a full run on two cores; `results.minutes` has the measured
+ones. All benchmarks together must take at most two hours, and ten minutes with `--quick`. A quick
+run shows that each benchmark works, and nothing about speed.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ OPTIMISTIC = "the optimistic paper"
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A module of `benchmarks`, and how it is called."""
+    """A module of `benchmarks`, and its arguments."""
 
     name: str
     minutes: float
-    """Expected, of a full run."""
+    """Expected minutes of a full run."""
     full: tuple[Arguments, ...] = ((),)
     quick: tuple[Arguments, ...] = (("--quick",),)
     repeats: str = ""
-    """Tables and figures, of which paper; nothing if it is a question of our own."""
+    """The tables and figures of a paper that it repeats; empty for a question of this project."""
 
 
 _Q3 = ("--only", "spark", "--log", "cloud", "--query", "Q3")
@@ -143,7 +143,7 @@ BENCHMARKS = (
 
 
 def chosen(names: list[str]) -> tuple[Benchmark, ...]:
-    """Find benchmarks by name; all of them if none is named."""
+    """Return the named benchmarks, or all of them if no name is given."""
     found = {each.name: each for each in BENCHMARKS}
     unknown = [name for name in names if name not in found]
     if unknown:

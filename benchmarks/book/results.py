@@ -1,7 +1,7 @@
-"""Lines that benchmarks have printed and that were kept, and where they are.
+"""The lines that benchmarks printed, as they were kept.
 
-A file has the lines of one benchmark. Where a question was asked more than once, the last answer
-counts. Every line knows its place, so that a page can point to it.
+A file has the lines of one benchmark. If a cell was measured more than once, the last line counts.
+Every line knows its place in the file, so that a page can link to it.
 """
 
 import json
@@ -18,21 +18,21 @@ QUICK = KEPT / "quick"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a benchmark printed at one place of its file."""
+    """A line that a benchmark printed, and its place in the file."""
 
     benchmark: str
     number: int
     values: dict[str, Any]
 
     def __getitem__(self, path: str) -> Any:
-        """Find a value, inside of others if the path has dots."""
+        """Return a value; dots in the path lead to nested values."""
         found: Any = self.values
         for name in path.split("."):
             found = found[name]
         return found
 
     def get(self, path: str) -> Any:
-        """Find a value, or nothing."""
+        """Return a value, or None if it is missing."""
         try:
             return self[path]
         except (KeyError, TypeError):
@@ -53,16 +53,16 @@ class Results:
         return {path.stem: read(path) for path in sorted(self.folder.glob("*.jsonl"))}
 
     def lines(self, benchmark: str, /, **wanted: Any) -> list[Line]:
-        """Find all lines that have these values."""
+        """Return all lines that have these values."""
         return [line for line in self.files.get(benchmark, ()) if line.fits(wanted)]
 
     def last(self, benchmark: str, /, **wanted: Any) -> Line | None:
-        """Find the last line that has these values."""
+        """Return the last line that has these values."""
         found = self.lines(benchmark, **wanted)
         return found[-1] if found else None
 
     def minutes(self, benchmark: str) -> float | None:
-        """Return how long the last run of the benchmark took, or None if that was not kept."""
+        """Return the minutes of the last run of a benchmark, or None if they were not kept."""
         took = {
             line["run.arguments"]: line.get("run.seconds")
             for line in self.lines(benchmark)

@@ -1,7 +1,7 @@
-"""Something of ours beside something of theirs, the ratio of the two, and whether that is a loss.
+"""Comparisons: our value, the other value, their ratio, and whether it is a loss.
 
-Theirs is what a paper says of itself, on its machine, or what somebody else does on this one. A
-value that is worse than theirs is a loss, and is told as one, however small.
+The other value is reported by a paper for its machine, or measured here for another system. Any
+value of ours that is worse is a loss and marked as one, however small the difference.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,10 @@ from benchmarks.book.papers import Told
 from benchmarks.book.results import Line
 
 Better = Literal["more", "less", "same", "neither"]
-"""What is better. What should be the `same` is lost if it is off by more than a twentieth."""
+"""Which values are better. With `same`, a difference of more than a twentieth is a loss."""
 NEAR = 0.05
 FOLDER = "../benchmarks/results"
-"""Where results are, seen from the page."""
+"""The folder of results, relative to the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class Row:
     unit: str = ""
     better: Better = "more"
     bound: str = ""
-    """How theirs is put: "up to", "at least", "below", "about"; nothing if it is said exactly."""
+    """Qualifier of the other value: "up to", "at least", "below", "about"; empty if exact."""
     line: Line | None = None
-    """Where ours is from."""
+    """The line with our value."""
     place: str = ""
-    """Where theirs is from: a table, a figure or a section; or what it is, if no paper says it."""
+    """The place of the other value in a paper, or its description if it is from no paper."""
 
     @property
     def said(self) -> str:
-        """Write theirs, as it is put, and from where."""
+        """Return the other value with its qualifier and its place."""
         said = f"{self.bound} {number(self.theirs, self.unit)}".strip()
         return f"{said} ({self.place})" if self.place and self.theirs is not None else said
 
@@ -56,7 +56,7 @@ class Row:
 
 
 def beside(told: Told | None, what: str, ours: float | None, line: Line | None, **more: Any) -> Row:
-    """Put ours beside what a paper says, if it says anything."""
+    """Compare our value with that of a paper, if the paper reports one."""
     if told is None:
         return Row(what, ours, line=line, **more)
     more = {"bound": told.bound, "place": told.place, **more}
@@ -64,7 +64,7 @@ def beside(told: Told | None, what: str, ours: float | None, line: Line | None, 
 
 
 def number(value: float | None, unit: str = "") -> str:
-    """Write a number for people."""
+    """Return a number with few digits, for readers."""
     if value is None:
         return "–"
     is_whole = float(value).is_integer()
@@ -73,13 +73,13 @@ def number(value: float | None, unit: str = "") -> str:
     elif abs(value) >= 1:
         text = f"{value:.4g}"
     else:
-        # Shares close to one differ in what is missing.
+        # Shares close to one get more digits, because they differ in the missing part.
         text = f"{value:.5g}" if value > 0.9 else f"{value:.3g}"
     return f"{text}{unit}" if unit in ("", "×") else f"{text} {unit}"
 
 
 def worst(rows: Iterable[Row]) -> Row:
-    """Find the row that is farthest behind."""
+    """Return the row with the largest loss."""
     return max(rows, key=_behind)
 
 
@@ -92,7 +92,7 @@ def _behind(row: Row) -> float:
 
 
 def table(rows: Iterable[Row], theirs: str = "the paper", what: str = "") -> Iterator[str]:
-    """Write rows as a table, each with a link to the line it comes from."""
+    """Return rows as a table, each with a link to its line."""
     yield f"| {what} | {theirs} | ours | ratio | |"
     yield "| --- | ---: | ---: | ---: | --- |"
     for row in rows:

@@ -1,7 +1,7 @@
-"""Run benchmarks, each in a process of its own, and keep what they print.
+"""Run benchmarks, each in a process of its own, and keep the lines that they print.
 
-What was kept before is replaced only once the new lines are complete: a benchmark that fails, or
-is stopped, leaves its lines in a file that ends in `.part`, and the others go on.
+Earlier lines are replaced only when the new ones are complete. A benchmark that fails or is stopped
+leaves its lines in a file that ends in `.part`, and the next benchmarks run.
 """
 
 import json
@@ -26,7 +26,7 @@ class FailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a benchmark."""
+    """The outcome of a benchmark."""
 
     name: str
     seconds: float
@@ -63,7 +63,7 @@ def run(
 def _called(
     name: str, arguments: Arguments, part: Path, *, is_json: bool, say: Say
 ) -> list[dict[str, Any]]:
-    """Call a benchmark once; lines are on disk as soon as they are printed."""
+    """Run a benchmark with one set of arguments, and write each line as soon as it is printed."""
     began, found = time.perf_counter(), []
     for line in printed(name, arguments):
         found.append(line)
@@ -80,7 +80,7 @@ def _called(
 
 
 def printed(name: str, arguments: Arguments) -> Iterator[dict[str, Any]]:
-    """Call a benchmark in a process of its own; raise what it said if it fails."""
+    """Run a benchmark in another process; raise an error with its messages if it fails."""
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments, "--json"]
     pipe = subprocess.PIPE
     with (

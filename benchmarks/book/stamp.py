@@ -1,6 +1,6 @@
-"""On what machine, from which commit and how was it run? Added to lines that a benchmark prints.
+"""The machine, commit and arguments of a run, which are added to the lines of a benchmark.
 
-A line without this was printed before there was a book; its commit is that of the file.
+Lines without them are older than the book; their commit is that of the file.
 """
 
 import os
@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("pyspark", "numba", "numpy", "pyarrow", "pandas", "polars", "duckdb")
 
 LOAD_BEFORE = round(os.getloadavg()[0], 1)
-"""How busy the machine was when we came: times that others have disturbed are worth little."""
+"""Load of the machine at the start. Times measured beside other load are worth little."""
 
 Line = dict[str, Any]
 
 
 def stamped(line: Line, arguments: tuple[str, ...], seconds: float | None = None) -> Line:
-    """Add to a line where it comes from; `seconds` is how long the whole run took."""
+    """Return a line with the origin added; `seconds` is the duration of the whole run."""
     run = {"arguments": " ".join(arguments), **commit(), "load_before": LOAD_BEFORE}
     run["machine"] = machine()
     if seconds is not None:
@@ -35,7 +35,7 @@ def stamped(line: Line, arguments: tuple[str, ...], seconds: float | None = None
 
 @cache
 def machine() -> Line:
-    """Describe this machine and the versions on it."""
+    """Return the hardware of this machine and its software versions."""
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
@@ -49,9 +49,9 @@ def machine() -> Line:
 
 @cache
 def commit() -> Line:
-    """Return which commit is checked out, and whether the code differs from it."""
+    """Return the checked-out commit, and whether the code differs from it."""
     short = _out("git", "rev-parse", "--short=9", "HEAD")
-    # Results and pages are what a run changes: they say nothing about what was run.
+    # A run changes results and pages, so changes there do not matter.
     changed = _out(
         "git", "status", "--porcelain", "--", ":!benchmarks/results", ":!docs", ":!README.md"
     )
@@ -91,7 +91,7 @@ def _read(path: str) -> str:
 
 
 def _out(*command: str) -> str | None:
-    """Run a command; what it says, on either output, or nothing if it cannot be run."""
+    """Run a command; return both outputs, or an empty text if it cannot be run."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -1,6 +1,6 @@
-"""Tables of other pages that are filled from results, so that no number is copied by hand.
+"""Tables of other pages that are written from results, so that no number is copied by hand.
 
-A page marks where such a table is; what is between the marks is written again by `make bench`:
+A page marks the place of such a table, and `make bench` replaces the text between the marks:
 
     <!-- bench: joins -->
     | ... |
@@ -51,7 +51,7 @@ STEPS = {
 
 
 def recall(results: Results) -> Iterator[str]:
-    """Write the waits for a recall, beside the best fixed ones."""
+    """Return the waits for a recall, beside the best fixed ones."""
     yield from _head(
         "stream", "query", "asked", "had", "average wait", "best fixed wait", "longest delay"
     )
@@ -64,7 +64,7 @@ def recall(results: Results) -> Iterator[str]:
 
 
 def within(results: Results) -> Iterator[str]:
-    """Write how often periods fell short, with and without a reserve."""
+    """Return how many periods missed the recall, with and without a reserve."""
     short = "periods that fell short, without"
     yield from _head("stream", "asked", short, "with", "average wait, without", "with")
     for line in results.lines("recall", stream="flights"):
@@ -80,7 +80,7 @@ def within(results: Results) -> Iterator[str]:
 
 
 def joins(results: Results) -> Iterator[str]:
-    """Write the waits of window joins with each feedback."""
+    """Return the waits of window joins with each feedback."""
     yield from _head("", "recall", "default", "`paper`", "`none`", "moves")
     for data in ("D×3", "D×4", "match"):
         for asked in (0.9, 0.95, 0.99, 0.999):
@@ -98,7 +98,7 @@ def joins(results: Results) -> Iterator[str]:
 
 
 def peers(results: Results) -> Iterator[str]:
-    """Write how long joins take in other systems."""
+    """Return the times of joins in other systems."""
     yield "| | seconds of work | seconds to start |"
     yield "| --- | ---: | ---: |"
     for (system, way), words in JOINS.items():
@@ -108,7 +108,7 @@ def peers(results: Results) -> Iterator[str]:
 
 
 def steps(results: Results) -> Iterator[str]:
-    """Write what three optimistic steps cost, beside buffers."""
+    """Return the cost of three optimistic steps, beside buffers."""
     yield from _head("", "first", "last", "rows out per row", "held", "rows per second")
     for (way, kind), words in STEPS.items():
         wanted = {"way": way, "kind": kind, "steps": 3, "out_of_order": 0.1}
@@ -136,7 +136,7 @@ def pages() -> list[Path]:
 
 
 def filled(text: str, results: Results) -> str:
-    """Write all marked tables of a page again."""
+    """Return a page with all marked tables updated."""
 
     def table(found: re.Match[str]) -> str:
         return "".join([found[1], *(f"{line}\n" for line in TABLES[found[2]](results)), found[3]])
@@ -154,7 +154,7 @@ def _row(*cells: object) -> str:
 
 
 def _long(seconds: float) -> str:
-    """Write a wait with three digits, in seconds or in hours."""
+    """Return a wait with three digits, in seconds or hours."""
     if seconds >= HOUR:
         return f"{seconds / HOUR:.3g} h"
     return f"{round(seconds, 3):.3g} s"

@@ -1,4 +1,4 @@
-"""The public functions: what they make, and what they refuse."""
+"""The public aggregate functions: the aggregates that they return, and errors."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_one_operator_answers_for_windows_and_keys(rows: lc.WindowedStream) -> N
     assert answers._ready_schema().names == ["window", "city", "n", "most"]
 
 
-def test_columns_that_nobody_reads_do_not_go_to_python_unless_late_rows_need_them(
+def test_unread_columns_do_not_go_to_python_unless_late_rows_need_them(
     df: DataFrame,
 ) -> None:
     windows = lc.disordered(df, time="time").tumbling("1 hour")

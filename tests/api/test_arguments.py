@@ -23,7 +23,7 @@ SECOND = 1_000_000
 SCHEMA = pa.schema({"a": pa.string(), "n": pa.int64(), "list": pa.list_(pa.int64())})
 
 
-def test_a_length_is_not_nothing_and_not_endless() -> None:
+def test_a_length_is_positive_and_finite() -> None:
     assert length("5 seconds", "size") == 5 * SECOND
 
     with pytest.raises(OptionError, match='size="10 minutes"'):

@@ -68,7 +68,7 @@ def test_two_columns_of_one_name(df: DataFrame) -> None:
 
 
 @pytest.mark.parametrize("name", ["wait", "Is_Final"])
-def test_a_column_with_the_name_of_one_that_tells_waits_apart(df: DataFrame, name: str) -> None:
+def test_a_column_with_the_name_of_one_that_identifies_waits(df: DataFrame, name: str) -> None:
     named = lc.disordered(df.withColumnRenamed("key", name), time="time", key=name)
 
     assert named.sort(wait="1 s").plan.source.key == (name,)
@@ -226,7 +226,7 @@ def test_rows_that_count_for_no_time(df: DataFrame) -> None:
         lc.disordered(df, time="time").lifetime("0 seconds")
 
 
-def test_results_grouped_by_what_they_are_not_grouped_by(df: DataFrame) -> None:
+def test_results_grouped_by_a_column_that_they_lack(df: DataFrame) -> None:
     counts = hourly(df).group_by("key").aggregate(n=lc.agg.count())
     with pytest.raises(lc.OptionError, match='grouped by "key" cannot be grouped by "clock"'):
         counts.group_by("clock").aggregate(n=lc.agg.sum("n"))
@@ -238,7 +238,7 @@ def test_results_that_are_not_there(df: DataFrame) -> None:
         counts.group_by().aggregate(n=lc.agg.sum("m"))
 
 
-def test_a_pair_of_queries_that_is_none(df: DataFrame) -> None:
+def test_a_pair_of_queries_that_do_not_aggregate(df: DataFrame) -> None:
     with pytest.raises(lc.OptionError, match="merge must aggregate"):
         hourly(df).apply(
             partial=lambda rows: rows.group_by("key").aggregate(n=lc.agg.count()),
@@ -256,7 +256,7 @@ def test_a_pair_of_queries_that_is_none(df: DataFrame) -> None:
         )
 
 
-def test_windows_of_which_nothing_is_asked(df: DataFrame) -> None:
+def test_windows_without_an_aggregate(df: DataFrame) -> None:
     with pytest.raises(lc.StepError, match=r"no to_df: its windows are not.*\n.*aggregate"):
         hourly(df).to_df()  # type: ignore[attr-defined]
     with pytest.raises(lc.StepError, match="no late_df: its windows are not aggregated"):

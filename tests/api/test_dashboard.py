@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a query be its name."""
+    """Replace queries by their names."""
     monkeypatch.setattr(
         module, "status", lambda name: SimpleNamespace(to_dict=lambda: {"query": name})
     )

@@ -1,4 +1,4 @@
-"""Names of the release before work, and warn with the new one."""
+"""Names of the previous release still work, and warn with the new name."""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -7,7 +7,7 @@ import latecomer as lc
 
 
 @pytest.mark.parametrize(("old", "new"), [("disorder", "inject_disorder"), ("achieved", "recall")])
-def test_an_old_name_is_the_new_one_and_says_so(old: str, new: str) -> None:
+def test_an_old_name_is_the_new_one_with_a_warning(old: str, new: str) -> None:
     with pytest.warns(DeprecationWarning, match=rf"latecomer\.{old} is now latecomer\.{new}"):
         found = getattr(lc, old)
 
@@ -15,7 +15,7 @@ def test_an_old_name_is_the_new_one_and_says_so(old: str, new: str) -> None:
     assert old not in dir(lc)
 
 
-def test_a_name_that_never_was_is_still_none() -> None:
+def test_a_name_that_never_existed_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'disordred'"):
         lc.disordred  # noqa: B018
 

@@ -1,4 +1,4 @@
-"""From arguments to plans; what is refused is in test_bad_input.py."""
+"""The plans that arguments give; errors are in test_bad_input.py."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def df(spark: SparkSession) -> DataFrame:
     )
 
 
-def test_a_source_says_how_rows_are_read(df: DataFrame) -> None:
+def test_a_source_describes_how_rows_are_read(df: DataFrame) -> None:
     stream = lc.disordered(
         df, time="n", key=["key", "other"], end="n", arrival="n", ahead="1 hour", unit="s"
     )
@@ -84,7 +84,7 @@ def test_with_clocks_of_their_own_rows_lie_by_them(df: DataFrame) -> None:
     assert plan.stages[0].key == ("other",)
 
 
-def test_rows_that_are_moved_keep_what_their_time_was(df: DataFrame) -> None:
+def test_moved_rows_keep_their_original_time(df: DataFrame) -> None:
     moved = lc.disordered(df, time="time").sort(wait="1 s", late="adjust")
 
     assert "_original_time" in moved.df.columns

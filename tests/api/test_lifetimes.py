@@ -43,7 +43,7 @@ def right(spark: SparkSession) -> lc.OrderedStream:
 
 
 def last(stream: lc.TemporalStream) -> Any:  # noqa: ANN401
-    """Find the last operator, or the one at which another stream comes in."""
+    """Return the last operator, or the one that joins another stream."""
     found = stream.plan.stages[-1].operators[-1]
     return getattr(found, "operator", found)
 
@@ -101,7 +101,7 @@ def test_an_asof_join_is_with_the_last_that_began_by_then(
     joined = left.asof_join(right, on="key", tolerance="2 s")
 
     (signal,) = joined.plan.stages[-1].rights
-    # One that began just so long ago still counts.
+    # A row that began exactly that long ago still counts.
     assert signal.stages[-1].operators[-2:] == (UntilNext(("key",)), Clip(2 * SECOND + 1))
     assert Alter(1) in joined.plan.stages[-1].operators
 
@@ -120,7 +120,7 @@ def test_an_asof_join_keeps_the_time_under_its_name(
         "time", left.df.schema["time"].dataType, nullable=False
     )
     assert again.schema().names == ["time", "key", "x", "y", "z"]
-    # A time column of this name is there already.
+    # The time column already has this name.
     assert edges.asof_join(right, on="key").schema().names == ["key", "y"]
 
 

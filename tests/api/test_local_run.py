@@ -1,4 +1,4 @@
-"""Every kind of stream runs in this process, without a session."""
+"""Every kind of stream runs in this process, without a Spark session."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_lifetimes_patterns_joins_and_corrections_run() -> None:
 _EVENTS = {"cheap": pc.field("price") < 3, "dear": pc.field("price") > 3}
 
 
-def test_what_cannot_run_says_what_to_do() -> None:
+def test_a_stream_that_cannot_run_here_says_what_to_do() -> None:
     stream = rows().sort(wait="1 second")
     bad: list[tuple[Any, str]] = [
         (lambda: lc.disordered(ROWS.schema, time="time").sort(wait="1 second").run(), "no rows"),

@@ -33,7 +33,7 @@ def test_a_match_has_a_start_an_end_the_key_and_its_events(rows: lc.OrderedStrea
     assert matches._ready_schema()["up"].dataType.simpleString().startswith("struct<time:timestamp")
 
 
-def test_what_is_asked_for_is_what_the_operator_does(rows: lc.OrderedStream) -> None:
+def test_arguments_become_settings_of_the_operator(rows: lc.OrderedStream) -> None:
     asked = rows.detect(UP_DOWN.within("1 minute"), contiguity="strict", overlap=False, by=[])
 
     detect = asked.plan.stages[-1].operators[-1]
@@ -42,7 +42,7 @@ def test_what_is_asked_for_is_what_the_operator_does(rows: lc.OrderedStream) -> 
     assert detect.keys == ()
 
 
-def test_after_several_waits_matches_say_after_which(df: DataFrame) -> None:
+def test_with_several_waits_matches_name_their_wait(df: DataFrame) -> None:
     rows = lc.disordered(df, time="time", key="key").sort(wait=["1 s", "5 s"])
 
     names = rows.detect(UP_DOWN, within="1 minute")._ready_schema().names
@@ -67,7 +67,7 @@ def test_aggregates_take_the_place_of_the_rows(rows: lc.OrderedStream) -> None:
     told = matches.aggregate(total=lc.agg.sum("x * 2")).aggregate("down", n=lc.agg.count())
 
     assert told._ready_schema().names == ["start", "end", "key", "total", "n"]
-    # What is computed for the aggregate does not take the place of a condition.
+    # The column computed for the aggregate does not replace that of a condition.
     assert told.df.columns[-3:] == ["_lc_input_0", "_lc_input_1", "_lc_input_2"]
     assert 'Sum(column="x * 2")' in told.detect.label
     with pytest.raises(PatternError, match='no event "left"; it has up, down'):
@@ -78,7 +78,7 @@ def test_aggregates_take_the_place_of_the_rows(rows: lc.OrderedStream) -> None:
         matches.aggregate("up")
 
 
-def test_aggregates_are_told_after_each_of_several_waits(df: DataFrame) -> None:
+def test_aggregates_of_matches_have_a_result_for_each_of_several_waits(df: DataFrame) -> None:
     rows = lc.disordered(df, time="time", key="key").sort(wait=["1 s", "5 s"])
     told = rows.detect(UP_DOWN, within="1 minute").aggregate(n=lc.agg.count())
 
@@ -108,7 +108,7 @@ def test_a_match_must_end(rows: lc.OrderedStream) -> None:
         rows.detect(UP_DOWN.within("1 s"), within="1 s")
 
 
-def test_what_is_no_pattern_is_refused(rows: lc.OrderedStream) -> None:
+def test_only_patterns_are_accepted(rows: lc.OrderedStream) -> None:
     with pytest.raises(PatternError, match="detect needs a pattern; got 'up'"):
         rows.detect("up", within="1 s")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="contiguity cannot be 'near'"):

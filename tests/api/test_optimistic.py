@@ -1,4 +1,4 @@
-"""Optimistic streams, as users write them: what is refused, and how a plan is cut into stages."""
+"""Optimistic streams as users write them: errors, and the stages of their plans."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_a_function_may_say_anything_of_the_key_so_rows_travel_behind_it(df: Dat
     ]
 
 
-def test_the_wait_is_said_once(df: DataFrame) -> None:
+def test_the_wait_is_given_once(df: DataFrame) -> None:
     unsaid = events(df).optimistic().grouping(2, key="shop")
 
     assert unsaid.barrier(wait="5 s").plan.clock.waits == (5_000_000,)
@@ -130,7 +130,7 @@ def test_the_wait_is_said_once(df: DataFrame) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_when_it_is_written(
+def test_invalid_steps_are_refused_when_they_are_written(
     df: DataFrame,
     build: Any,  # noqa: ANN401
     error: type[Exception],
@@ -147,7 +147,7 @@ def test_a_changelog_of_a_changelog_is_refused_until_its_column_is_renamed(df: D
             optimistic(changes).changelog()
 
 
-def test_what_is_for_sorted_streams_is_refused(df: DataFrame) -> None:
+def test_methods_of_sorted_streams_are_refused(df: DataFrame) -> None:
     with pytest.raises(lc.StepError, match="DisorderedWindows has no optimistic"):
         events(df).tumbling("1 hour").optimistic()  # type: ignore[attr-defined]
     with pytest.raises(lc.OptionError, match="does not support edges="):

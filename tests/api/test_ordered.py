@@ -28,7 +28,7 @@ def ordered(
     return lc.disordered(df, time="time", **options).sort(wait=wait, late=late)  # type: ignore[arg-type]
 
 
-def test_rows_are_equal_in_the_key_and_in_what_is_named(df: DataFrame) -> None:
+def test_rows_are_compared_by_the_key_and_the_named_columns(df: DataFrame) -> None:
     plan = ordered(df, key="key").distinct("id", within="1 minute").plan
 
     assert plan.stages[0].operators[-1] == Distinct(

@@ -1,4 +1,4 @@
-"""Patterns that make no sense are refused, with what to do instead."""
+"""Invalid patterns are refused, with what to do instead."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_pattern_that_ends_by_absence_is_whole() -> None:
         lc.event("a").then_none("x > 1", duration="0 s")
 
 
-def test_what_must_be_absent_may_be_compared_with_the_match() -> None:
+def test_absent_rows_may_be_compared_with_the_match() -> None:
     pattern = lc.event("a").then(lc.event("b").optional()).or_("c")
 
     for where in (lambda row, a: row.x == a.x, lambda row, b, c: b is None or c.x < row.x):

@@ -1,4 +1,4 @@
-"""A profile says how disordered rows are, and what each wait would keep."""
+"""A profile measures the disorder of rows, and how many of them each wait would keep."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_rows_without_a_time_or_an_arrival_are_counted_and_left_out() -> None:
     assert "Left out: 2 rows without a time.\nLeft out: 1 row without an arrival." in str(seen)
 
 
-def test_keys_are_told_with_the_worst_first() -> None:
+def test_keys_are_reported_with_the_worst_first() -> None:
     rows = table(9, 4, 3, 8, 9, key=["a", "b", "b", "a", None])
 
     seen = lc.profile(rows, time="time", key="key", unit="us")
@@ -152,7 +152,7 @@ def test_rows_in_order_need_no_wait() -> None:
 
 
 @pytest.mark.parametrize("first", [2**63 - 1, 0])
-def test_times_as_far_apart_as_can_be_are_told(first: int) -> None:
+def test_times_as_far_apart_as_possible_are_reported(first: int) -> None:
     seen = profiled(first, 2**63 - 1, -(2**63) + 1, 0)
 
     assert seen.largest == timedelta(microseconds=2**64 - 2)
@@ -217,7 +217,7 @@ def test_the_largest_numbers_of_rows_are_measured_as_far_as_they_fit() -> None:
         ({"time": "time", "unit": "s", "key": "Rows"}, lc.ColumnNameError, "Hint: rename it first"),
     ],
 )
-def test_what_cannot_be_profiled_is_refused(
+def test_columns_that_cannot_be_profiled_are_refused(
     options: dict[str, str], error: type[Exception], message: str
 ) -> None:
     rows = table(1, name=["a"], list=[[1]], rows=[1])
@@ -226,13 +226,13 @@ def test_what_cannot_be_profiled_is_refused(
         lc.profile(rows, **options)  # type: ignore[arg-type]
 
 
-def test_what_are_no_rows_is_refused() -> None:
+def test_arguments_that_are_no_rows_are_refused() -> None:
     with pytest.raises(lc.OptionError, match="a Spark DataFrame or an Arrow table; got"):
         lc.profile([1, 2], time="time")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.01, 99])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
+def test_an_invalid_share_is_refused(share: float) -> None:
     with pytest.raises(lc.OptionError, match=r"for 99 %, write wait_for\(0.99\)"):
         profiled(1).wait_for(share)
 

@@ -1,4 +1,4 @@
-"""Progressive answers on Spark: each row once, the last answer exact, and what is refused."""
+"""Progressive queries on Spark: each row counts once, the last result is exact; errors."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_rows_that_are_equal_come_together_and_widen_the_bounds(spark: SparkSess
     assert first(lc.progressive(df.select("x"), steps=[0.2, 1.0]))["n"] % 500 == 0
 
 
-def test_the_place_of_a_row_in_its_file_can_tell_it_apart(
+def test_the_place_of_a_row_in_its_file_can_identify_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.range(5_000).selectExpr("1 AS x").repartition(2).write.parquet(f"{tmp_path}/rows")
@@ -166,7 +166,7 @@ def test_the_place_of_a_row_in_its_file_can_tell_it_apart(
     assert last.table["n"].to_pylist() == [5_000]
 
 
-def test_a_step_is_run_when_its_answer_is_asked_for(spark: SparkSession) -> None:
+def test_a_step_runs_when_its_answer_is_read(spark: SparkSession) -> None:
     read = spark.sparkContext.accumulator(0)
 
     def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -250,7 +250,7 @@ def test_the_last_answer_of_a_changing_table_is_that_of_one_read(spark: SparkSes
 
 
 def changing(spark: SparkSession) -> DataFrame:
-    """Return a table that has other rows each time it is read."""
+    """Return a table that has different rows each time it is read."""
 
     def other_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -323,7 +323,7 @@ def changing(spark: SparkSession) -> DataFrame:
         ),
     ],
 )
-def test_what_cannot_be_answered_is_refused_at_once(
+def test_unsupported_queries_are_refused_at_once(
     spark: SparkSession,
     ask: Callable[[DataFrame], object],
     error: type[Exception],

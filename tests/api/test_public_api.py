@@ -1,4 +1,4 @@
-"""The public names. Adding one is a decision, and removing one breaks somebody's job."""
+"""The public names. Adding one is a decision, and removing one breaks users' jobs."""
 
 import inspect
 from pathlib import Path

@@ -18,7 +18,7 @@ SPARK = SimpleNamespace(
 )
 
 
-def test_counts_are_asked_of_our_query_or_of_sparks() -> None:
+def test_counts_are_read_from_our_query_or_from_sparks() -> None:
     for query in (SPARK, Query(SPARK, None, "checkpoint")):  # type: ignore[arg-type]
         assert counts(query) == {"ready": 3, "late": 0, "dropped": 2, "ahead": 0}  # type: ignore[arg-type]
 

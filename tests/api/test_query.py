@@ -10,7 +10,7 @@ from latecomer.api.query import Query, spark_query
 
 
 def started(**attributes: Any) -> Query:  # noqa: ANN401
-    """Wrap something that looks like Spark's query."""
+    """Wrap an object with the attributes of Spark's query."""
     spark = SimpleNamespace(name=None, id="7", runId="run", **attributes)
     return Query(spark, None, "out/checkpoint")  # type: ignore[arg-type]
 
@@ -25,12 +25,12 @@ def test_it_has_all_that_sparks_own_query_has() -> None:
     assert {"isActive", "stop", "counts", "recall", "checkpoint"} <= set(dir(query))
 
 
-def test_what_neither_has_is_no_attribute() -> None:
+def test_an_attribute_that_neither_query_has_is_an_error() -> None:
     with pytest.raises(AttributeError, match="pause"):
         started().pause()
 
 
-def test_it_says_what_it_has_counted() -> None:
+def test_a_query_reports_its_counts() -> None:
     observed = {"latecomer_1": SimpleNamespace(asDict=lambda: ROW)}
     told = [
         SimpleNamespace(runId="run", batchId=number, observedMetrics=observed) for number in (0, 1)

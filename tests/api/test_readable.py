@@ -22,7 +22,7 @@ def ordered(df: DataFrame, **options: object) -> lc.OrderedStream:
     return lc.disordered(df, time="time", key="key").sort(**options)  # type: ignore[arg-type]
 
 
-def test_rows_come_out_as_they_came_in_and_late_ones_say_how_late(df: DataFrame) -> None:
+def test_rows_come_out_unchanged_and_late_ones_have_their_delay(df: DataFrame) -> None:
     stream = ordered(df, wait="5 s")
 
     assert stream.to_df().columns == ["time", "key"]
@@ -87,14 +87,14 @@ def test_the_rows_of_one_recall_can_be_read_alone(df: DataFrame) -> None:
         stream.to_df(wait="5 s")
 
 
-def test_the_recall_is_measured_where_it_is_asked_for(df: DataFrame) -> None:
+def test_the_recall_is_measured_if_it_is_requested(df: DataFrame) -> None:
     assert "recall" in ordered(df, recall=0.9).recall_df().columns
 
     with pytest.raises(OptionError, match="no stated recall to report on; it waits 5 seconds"):
         ordered(df, wait="5 s").recall_df()
 
 
-def test_late_rows_are_those_of_one_of_the_streams_that_meet(df: DataFrame) -> None:
+def test_late_rows_are_those_of_one_of_the_joined_streams(df: DataFrame) -> None:
     both = ordered(df, wait="5 s").union(ordered(df, wait="5 s"))
 
     assert both.late_df(1).columns[:2] == ["time", "key"]
@@ -116,7 +116,7 @@ def test_only_a_stream_is_started(df: DataFrame) -> None:
         ordered(df, wait="5 s").start({"ready": "out"}, checkpoint="nowhere")
 
 
-def test_columns_are_not_named_like_those_that_tell_answers_apart() -> None:
+def test_columns_are_not_named_like_those_that_identify_results() -> None:
     check_answer_names(["time", "recall", "wait", "is_final"])
 
     with pytest.raises(ColumnNameError, match='the rows have a column "wait"'):

@@ -1,4 +1,4 @@
-"""What cannot be had together with a recall is refused when the stream is built, and says why."""
+"""Options that a recall excludes are refused when the stream is built, with the reason."""
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +99,7 @@ def test_a_recall_that_is_not_there(df: DataFrame) -> None:
         events(df).sort(recall=0.9).temporal().to_df(recall=0.9)
 
 
-def test_a_column_with_the_name_of_one_that_tells_recalls_apart(df: DataFrame) -> None:
+def test_a_column_with_the_name_of_one_that_identifies_recalls(df: DataFrame) -> None:
     renamed = df.withColumnRenamed("count", "wait")
     with pytest.raises(lc.ColumnNameError, match=r'have a column "wait".*\nHint'):
         lc.disordered(renamed, time="time").sort(recall=[0.5, 0.9])
@@ -108,7 +108,7 @@ def test_a_column_with_the_name_of_one_that_tells_recalls_apart(df: DataFrame) -
         windows.aggregate(recall=lc.agg.count())
 
 
-def test_a_recall_that_nobody_measures_is_no_output(df: DataFrame, spark: SparkSession) -> None:
+def test_a_recall_that_is_not_measured_is_no_output(df: DataFrame, spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
     ordered = lc.disordered(stream, time="timestamp").sort(wait="1 s")
     with pytest.raises(lc.OptionError, match="outputs are named ready and late; got recall"):

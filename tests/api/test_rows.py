@@ -54,7 +54,7 @@ def test_both_hosts_keep_and_compute_the_same(rows: lc.OrderedStream) -> None:
 
 
 def spark_rows(df: DataFrame) -> pa.Table:
-    """Get rows with all that Spark has computed for the plan."""
+    """Return rows with all columns that Spark computes for the plan."""
     return df.toArrow().cast(arrow_schema(df))
 
 

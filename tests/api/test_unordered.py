@@ -28,14 +28,14 @@ def test_columns_are_computed_by_spark_before_any_wait(events: lc.DisorderedStre
     assert changed.source is events.source
 
 
-def test_windows_keep_what_they_are_through_a_filter(events: lc.DisorderedStream) -> None:
+def test_windows_stay_the_same_after_a_filter(events: lc.DisorderedStream) -> None:
     windows = events.tumbling("1 hour").where("x > 0")
 
     assert type(windows) is lc.DisorderedWindows
     assert windows.windows == events.tumbling("1 hour").windows
 
 
-def test_what_the_stream_goes_by_must_be_kept(events: lc.DisorderedStream) -> None:
+def test_columns_that_the_stream_needs_must_be_kept(events: lc.DisorderedStream) -> None:
     with pytest.raises(ColumnNotFoundError, match='no column "time"'):
         events.select("key", "x")
     with pytest.raises(ColumnNotFoundError, match='no column "key"'):

@@ -17,7 +17,7 @@ def test_one_wait_or_several_that_ascend_are_read() -> None:
 
 
 @pytest.mark.parametrize("wait", [None, [], [None]])
-def test_a_wait_must_be_said(wait: object) -> None:
+def test_a_wait_must_be_given(wait: object) -> None:
     with pytest.raises(DurationError, match="the wait is missing: how long to wait for late rows"):
         read_waits(wait)  # type: ignore[arg-type]
 
@@ -47,7 +47,7 @@ def test_recalls_are_shares_that_grow() -> None:
         ([], "several recalls must be in ascending order; got none"),
     ],
 )
-def test_what_is_no_recall_is_refused(recall: object, words: str) -> None:
+def test_an_invalid_recall_is_refused(recall: object, words: str) -> None:
     with pytest.raises(OptionError) as caught:
         read_recalls(recall, None, ())  # type: ignore[arg-type]
 
@@ -55,7 +55,7 @@ def test_what_is_no_recall_is_refused(recall: object, words: str) -> None:
     assert "\nHint: " in str(caught.value)
 
 
-def test_a_recall_goes_neither_with_a_wait_nor_with_clocks_of_keys() -> None:
+def test_a_recall_excludes_waits_and_clocks_of_keys() -> None:
     with pytest.raises(OptionError, match=r"wait='1 s' and recall=0\.9 cannot be combined"):
         read_recalls(0.9, "1 s", ())
     with pytest.raises(OptionError, match='a clock for each "a", "b"'):

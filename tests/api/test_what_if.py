@@ -1,4 +1,4 @@
-"""`lc.what_if` tries a user's own query, as it is built for Spark."""
+"""`lc.what_if` tries a user's own query, in the form that runs on Spark."""
 
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,17 @@ def spent(df: DataFrame, **wait: Any) -> lc.AggregatedStream:  # noqa: ANN401 - 
     return windows.group_by("ad").aggregate(total=lc.agg.sum("price * 2"), n=lc.agg.count())
 
 
-def test_it_needs_something_to_try() -> None:
+def test_what_if_needs_waits_or_recalls() -> None:
     with pytest.raises(lc.OptionError, match="no wait or recall to try"):
         lc.what_if(rows(), spent)
 
 
-def test_it_needs_rows() -> None:
+def test_what_if_needs_rows() -> None:
     with pytest.raises(lc.OptionError, match="needs a Spark DataFrame, an Arrow table or a path"):
         lc.what_if([1, 2], spent, waits=["0s"])  # type: ignore[arg-type]
 
 
-def test_a_query_of_ones_own_is_tried(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_if_tries_a_users_own_query(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(rows(), path)
     frame = spark.createDataFrame(rows()).coalesce(1)
@@ -51,7 +51,7 @@ def test_a_query_of_ones_own_is_tried(spark: SparkSession, tmp_path: Path) -> No
     assert trials["0 seconds"].errors["total"].largest == 8
     assert trials["2 minutes"].wrong == 0
 
-    # Sorted rows, and what stands behind them.
+    # Sorted rows, and the operators after the sort.
     ordered = lc.what_if(
         rows(), lambda df, **wait: lc.disordered(df, time="time").sort(**wait), waits=["0s"]
     )

@@ -1,4 +1,4 @@
-"""What `window_join` refuses, and what its errors say."""
+"""The arguments that `window_join` refuses, and its errors."""
 
 import math
 from typing import Any
@@ -179,7 +179,7 @@ def test_defaults_go_with_the_windows(streams: Streams) -> None:
     assert quality(period="10 seconds")[:2] == (10_000_000, 166_666)
 
 
-def test_pairs_that_say_one_key_are_one_key(streams: Streams) -> None:
+def test_pairs_of_equal_names_are_one_key(streams: Streams) -> None:
     chained = joined(streams, on=[("bid.symbol", "ask.symbol"), ("ask.symbol", "trade.symbol")])
     star = joined(streams, on=[("bid.symbol", "ask.symbol"), ("bid.size", "trade.size")])
     both = joined(streams, on=["symbol", "size"])

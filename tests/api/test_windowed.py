@@ -82,7 +82,7 @@ def test_a_query_of_ones_own_is_run_in_parts(windows: lc.DisorderedWindows) -> N
     assert len(answers.aggregation.summaries) == 2
 
 
-def test_what_cannot_be_run_in_parts_is_refused(windows: lc.DisorderedWindows) -> None:
+def test_queries_that_cannot_run_in_parts_are_refused(windows: lc.DisorderedWindows) -> None:
     def counted(rows: lc.WindowedStream) -> lc.AggregatedStream:
         return rows.group_by("ad").aggregate(n=agg.count())
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_run_in_parts_is_refused(windows: lc.DisorderedWindows) -
         waiting.apply(partial=counted, merge=lambda parts: parts)
 
 
-def test_windows_of_which_nothing_is_asked_say_how_to_go_on(windows: lc.DisorderedWindows) -> None:
+def test_windows_without_an_aggregate_say_what_to_call_next(windows: lc.DisorderedWindows) -> None:
     waiting = windows.wait("5 s")
 
     with pytest.raises(StepError, match="WindowedStream has no to_df: its windows are not"):

@@ -1,4 +1,4 @@
-"""Benchmarks are not run by the tests, but they must not rot."""
+"""Tests do not run the benchmarks, but check that they can be imported and started."""
 
 import pkgutil
 from importlib import import_module

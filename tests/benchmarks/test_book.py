@@ -1,4 +1,4 @@
-"""The benchmark book is what the kept results give, and the runner keeps what it should."""
+"""The benchmark book equals what the kept results give, and the runner keeps complete lines."""
 
 import json
 import re
@@ -50,14 +50,14 @@ def test_the_registry_has_every_benchmark_and_no_other() -> None:
 
 
 class UnderstoodError(Exception):
-    """Arguments were read."""
+    """The benchmark has parsed its arguments."""
 
 
 CALLS = [(each.name, call) for each in BENCHMARKS for call in (*each.full, *each.quick)]
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=str)
-def test_a_benchmark_understands_what_it_is_called_with(
+def test_a_benchmark_accepts_its_registered_arguments(
     name: str, call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_them = ArgumentParser.parse_args
@@ -113,7 +113,7 @@ def test_numbers_are_written_into_words_that_are_broken_into_lines(tmp_path: Pat
 
 
 @pytest.mark.parametrize("claim", README, ids=lambda claim: claim.words)
-def test_what_the_readme_claims_is_in_the_results(claim: object) -> None:
+def test_the_claims_of_the_readme_are_in_the_results(claim: object) -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
 
     assert claim.said(Results()) in text
@@ -132,7 +132,7 @@ CODE = re.compile(r"```.*?```|`[^`\n]*=[^`\n]*`|Spark \d\.\d( to \d\.\d)?", re.D
 NUMBER = re.compile(
     r"(?<![\d.,])(?:\d+\.(?P<decimals>\d+)(?![\d.]*\d)|\d{1,3}(?:,\d{3})+(?![\d,]*\d)|\d+(?=×))"
 )
-"""With decimals, with thousands, or so many times: others are mostly no results."""
+"""Numbers with decimals, with thousands separators, or factors. Others are rarely results."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -155,7 +155,7 @@ def numbers(path: Path) -> list[float]:
 
 
 def is_rounded(said: re.Match[str], kept: list[float]) -> bool:
-    """Return True if a result rounds to this number: itself, in percent, or in hours."""
+    """Return True if a result rounds to this number, as it is, in percent, or in hours."""
     digits = said[0].replace(",", "")
     zeros = len(digits) - len(digits.rstrip("0")) if "," in said[0] else 0
     unit = 10.0 ** (-len(said["decimals"]) if said["decimals"] else zeros)
@@ -174,7 +174,7 @@ def test_a_worse_value_is_a_loss() -> None:
     assert not Row("unknown", None, 1.0).is_loss
 
 
-def test_a_row_tells_where_both_values_are_from() -> None:
+def test_a_row_has_the_origin_of_both_values() -> None:
     line = Line("sort", 7, {"ratio": 0.5})
     row = Row("sort", line["ratio"], 2.0, "×", bound="up to", line=line, place="Table I")
 
@@ -208,7 +208,7 @@ def test_a_line_carries_machine_commit_and_arguments() -> None:
     assert {"commit", "clean"} <= set(line["run"])
 
 
-def test_a_benchmark_that_fails_leaves_what_was_kept(
+def test_a_failing_benchmark_leaves_the_kept_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(name: str, arguments: tuple[str, ...]) -> object:
@@ -240,13 +240,13 @@ def test_lines_are_kept_with_how_long_all_took(
 
 
 def test_a_benchmark_is_run_in_a_process_of_its_own() -> None:
-    # It is stopped as soon as nobody wants more of it.
+    # The process is stopped when its output is no longer read.
     line = next(runner.printed("kernel_start", ("--times", "1")))
 
     assert line["start"] == "numba"
 
 
-def test_a_failing_process_tells_what_it_said_last() -> None:
+def test_the_error_of_a_failing_process_has_its_last_output() -> None:
     with pytest.raises(FailedError, match="unrecognized arguments: --nonsense"):
         list(runner.printed("kernel_start", ("--nonsense",)))
 

@@ -56,7 +56,7 @@ def test_runs_ascend_and_are_as_few_as_can_be(times: list[int]) -> None:
 @pytest.mark.parametrize("speculative", [False, True])
 @pytest.mark.parametrize("huffman", [False, True])
 @given(times=streams, every=st.integers(1, 7), wait=st.integers(0, 9))
-def test_what_is_not_late_comes_out_in_order(
+def test_events_that_are_not_late_come_out_in_order(
     times: list[int], every: int, wait: int, *, speculative: bool, huffman: bool
 ) -> None:
     marks = list(range(every, len(times) + 1, every))

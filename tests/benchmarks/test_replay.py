@@ -1,4 +1,4 @@
-"""The source that `benchmarks.replay` compares with hands over each row once."""
+"""The source that `benchmarks.replay` compares with returns each row once."""
 
 from pathlib import Path
 

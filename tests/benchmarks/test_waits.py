@@ -1,4 +1,4 @@
-"""Each wait of the benchmark counts its own answers, and longer waits count more rows."""
+"""Each wait of the benchmark counts its own results, and longer waits count more rows."""
 
 from benchmarks.waits_local import local, table2
 

@@ -1,7 +1,7 @@
-"""Run schedules of the simulator and cause real faults, side by side, until there were enough.
+"""Run schedules of the simulator and, at the same time, cause real faults.
 
-Both print once a minute how many are done, how long that took, and its processor time. Each plan
-has its turn with real faults, even if that makes more of them than were asked for.
+Both print their count, time and processor time once a minute. Every plan gets real faults, even if
+that makes more of them than were asked for.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from tests.chaos.processes import processor_seconds
 from tests.chaos.simulator import simulate
 
 EVERY = 60.0
-"""Seconds from one line of progress to the next."""
+"""Seconds between two lines of progress."""
 MANY = 100
-"""Among so many real faults each kind has to be."""
+"""A run with this many real faults must have caused every kind of them."""
 
 
 class Progress:
-    """Says once a minute how far a loop has come."""
+    """Prints the progress of a loop once a minute."""
 
     def __init__(self, what: str, wanted: int, beside: int | None = None) -> None:
         """Count towards a number of schedules or faults.
 
         Args:
             what: What is counted.
-            wanted: How many.
-            beside: A process that does something else, whose processor time does not count.
+            wanted: The number to reach.
+            beside: Another process, whose processor time is left out.
         """
         self._beside = beside
         self.what, self.wanted, self.done, self.failures = what, wanted, 0, 0
         self._began = self._told = time.monotonic()
 
     def add(self, more: int) -> None:
-        """Count, and print a line if the last one is a minute old."""
+        """Add to the count, and print a line if the last one is a minute old."""
         self.done += more
         if time.monotonic() - self._told > EVERY:
             self._told = time.monotonic()
             self.tell(f"of {self.wanted:,} {self.what}")
 
     def tell(self, what: str) -> None:
-        """Print a line."""
+        """Print the count, the failures and the time."""
         minutes = (time.monotonic() - self._began) / 60
-        # The first part is that of this process and of those that it has waited for.
+        # `os.times` covers this process and the children that it has waited for.
         work = sum(os.times()[:4]) + processor_seconds(apart=self._beside)
         took = f"{minutes:.1f} min, {work / 60:.1f} min of a processor"
         print(f"{self.done:,} {what}: {self.failures} failures, {took}", flush=True)
@@ -76,7 +76,7 @@ def simulated(first: int, schedules: int) -> int:
 
 
 def real(given: argparse.Namespace, beside: int | None) -> int:
-    """Cause real faults, one plan after the other; return the number of failures."""
+    """Cause real faults, plan by plan; return the number of failures."""
     wanted = given.faults
     progress, kinds = Progress("real faults", wanted, beside), Counter[str]()
     for turn, seed in enumerate(count(given.first, given.step)):
@@ -91,7 +91,7 @@ def real(given: argparse.Namespace, beside: int | None) -> int:
         progress.add(found.total())
     print(", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())), flush=True)
     progress.tell("real faults")
-    # Otherwise it would not be noticed if a process that is to be killed is never found.
+    # A kind that never happens is a failure: perhaps the processes to kill are never found.
     is_long = progress.done >= MANY and not given.only
     missing = [kind for kind in faults.ALL if is_long and not kinds[kind]]
     if missing:
@@ -100,7 +100,7 @@ def real(given: argparse.Namespace, beside: int | None) -> int:
 
 
 def main() -> int:
-    """Return the number of failures."""
+    """Run what the arguments ask for; return the number of failures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, help="run this schedule only")
     parser.add_argument("--fault", type=int, help="run the real faults of this seed only")
@@ -121,7 +121,7 @@ def main() -> int:
         return simulated(given.first, given.schedules)
     beside = None
     if given.schedules:
-        # Real queries wait a lot: the simulator runs in a process of its own meanwhile.
+        # Real queries wait a lot, so the simulator runs in another process meanwhile.
         asked = f"--faults 0 --schedules {given.schedules} --first {given.first}"
         beside = subprocess.Popen([sys.executable, "-m", "tests.chaos", *asked.split()])
     pid = None if beside is None else beside.pid

@@ -1,7 +1,7 @@
-"""The plans that the simulator runs: every operator is in one of them.
+"""The plans that the simulator runs. Every operator is in one of them.
 
-Temporal operators come from their own catalogue, so that a new one is here by itself. For all
-others `test_catalogue.py` fails until there is a plan.
+Temporal operators are taken from their own catalogue, so a new one is included automatically. For
+any other new operator, `test_catalogue.py` fails until there is a plan.
 """
 
 from __future__ import annotations
@@ -75,35 +75,35 @@ BOTH = pa.schema({"k": pa.string(), "v": pa.int64()})
 
 @dataclass(frozen=True)
 class Entry:
-    """A plan, and how it is run."""
+    """A plan, and how to run it."""
 
     name: str
     plan: Plan
     schemas: tuple[pa.Schema, ...] = (SCHEMA,)
     states: str = "buckets"
     key: tuple[str, ...] = ()
-    """The key of the table of current rows that the ready rows go to; none: a directory."""
+    """The key of the table of current rows that holds the ready rows; empty for a directory."""
     is_ordered: bool = False
-    """Whether rows must come in order already."""
+    """Whether the input must be in order."""
 
     @property
     def buckets(self) -> int | None:
-        """Over how many buckets rows may be spread; None: any number gives the same rows."""
+        """The number of buckets, or None if any number gives the same rows."""
         by_rows = self.plan.clock.recalls or self.plan.stages[0].join is not None
         return 1 if by_rows else None
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the rows that come out are those that came in."""
+        """Whether the output consists of unchanged input rows."""
         operators = [each for stage in self.plan.stages for each in stage.operators]
         return all(isinstance(each, Sort | InOrder) for each in operators) and bool(operators)
 
     @property
     def has_lifetimes(self) -> bool:
-        """Whether rows count for a while.
+        """Whether rows have lifetimes.
 
-        What ends just at the watermark may then come out at once, where something else is to be
-        done, or with the next micro-batch. So such rows have times of their own.
+        A row that ends exactly at the watermark may come out in this micro-batch or in the next.
+        The rows of such plans therefore have distinct times.
         """
         operators = [each for stage in self.plan.stages for each in stage.operators]
         operators += [other for each in operators for other in getattr(each, "then", ())]
@@ -111,12 +111,12 @@ class Entry:
 
 
 def total(state: int, row: Any) -> tuple[int, int]:  # noqa: ANN401
-    """Add up, and tell something that depends on the order."""
+    """Return the sum, and a number that depends on the order of rows."""
     return state + (row.v or 0), state * 3 + (row.v or 0)
 
 
 def split(row: Any) -> Any:  # noqa: ANN401
-    """Make no row of a null, one of an even value, two of an odd one."""
+    """Return no row for a null, one for an even value, two for an odd one."""
     if row.v is None:
         return None
     return [(row.k, row.v)] if row.v % 2 == 0 else [(row.k, 1), (row.k, row.v - 1)]
@@ -129,7 +129,7 @@ def made(
     key: tuple[str, ...] = ("k",),
     **source: Any,  # noqa: ANN401
 ) -> Plan:
-    """Make a plan of operators that run one after the other."""
+    """Return a plan with these operators, in order."""
     asked = Plan(Source(TIME, key, **source), clock or OneClock((5 * SECOND,)), late, (Stage(key),))
     return replace(asked, stages=(Stage(key, operators),))
 
@@ -228,7 +228,7 @@ def _lifetimes(schema: pa.Schema = SCHEMA) -> Plan:
 
 
 def _scaled(spec: Any) -> Any:  # noqa: ANN401
-    """Make seconds of microseconds: that catalogue has rows a microsecond apart."""
+    """Turn microseconds into seconds: rows of the temporal catalogue are a microsecond apart."""
     changes = {}
     for field in fields(spec):
         value = getattr(spec, field.name)
@@ -298,11 +298,11 @@ def _joins() -> Iterator[Entry]:
 
 
 def catalogue() -> list[Entry]:
-    """Make all plans."""
+    """Return all plans."""
     kinds = (_sorts, _aggregates, _patterns, _temporal, _optimistic, _joins)
     return [entry for kind in kinds for entry in kind()]
 
 
 def sink(entry: Entry, path: str) -> Any:  # noqa: ANN401
-    """Return where the ready rows of a plan go."""
+    """Return the output for the ready rows of a plan."""
     return upsert(path, key=list(entry.key)) if entry.key else path

@@ -1,4 +1,4 @@
-"""What Latecomer uses of `pyspark.sql.functions`, over Arrow tables."""
+"""The part of `pyspark.sql.functions` that Latecomer uses, over Arrow tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Column:
 
 
 def condition(asked: str | Column) -> Column:
-    """Read a condition: a column, or a comparison of one with a text."""
+    """Parse a condition: a column, or a comparison of a column with a text."""
     if isinstance(asked, Column):
         return asked
     found = re.fullmatch(r"(\w+) = '(\w+)'", asked)
@@ -96,7 +96,7 @@ FUNCTIONS = SimpleNamespace(
     least=_element_wise(pc.min_element_wise),
     greatest=_element_wise(pc.max_element_wise),
     current_timestamp=current_timestamp,
-    # Instants are microseconds here anyway.
+    # Instants are already microseconds here.
     unix_micros=lambda column: column,
     timestamp_micros=lambda column: column,
 )

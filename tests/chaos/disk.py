@@ -1,8 +1,8 @@
-"""A disk in memory that loses what a real one may lose.
+"""A disk in memory that loses what a real disk may lose.
 
-Every change is an *effect*, announced before it is made: the hook may end the process there, fill
-the disk, or let only half of a file be written. After a power cut, what was not synced is cut
-short, and the last names that were given and not synced are lost.
+Every change is an *effect*, which is announced to a hook before it is made. The hook may end the
+process, fill the disk, or let only half of a file be written. A power cut truncates files that were
+not synced, and undoes the last renames and deletions that were not synced.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TORN, FULL = "torn", "full"
-"""What the hook may return: write half of the file and crash; find the disk full."""
+"""Values that the hook may return: write half of the file and crash, or find the disk full."""
 
 
 class Crash(BaseException):
-    """The process is gone. No handler of errors may catch this."""
+    """The process has died. No error handler may catch this."""
 
 
 class Stopped(Exception):  # noqa: N818 - nothing has gone wrong
-    """The query was stopped by its user. The process goes on."""
+    """The user stopped the query. The process continues."""
 
 
 class Disk:
-    """Files by their names."""
+    """Files by name."""
 
     def __init__(self, effect: Callable[[str, str], str | None]) -> None:
-        """Begin empty; `effect` is called with a verb and a name before each change."""
+        """Create an empty disk; `effect` is called with a verb and a name before each change."""
         self.files: dict[str, bytes] = {}
         self.directories: set[str] = set()
-        """Those that are there even if they have no files."""
+        """Directories that exist even without files."""
         self.effect = effect
         self.unsynced: set[str] = set()
         self._undo: list[tuple[str, Callable[[], None]]] = []
@@ -68,7 +68,7 @@ class Disk:
         return self.files[path]
 
     def move(self, old: str, new: str, *, synced: bool = True) -> None:
-        """Give a file another name, over any file that has it."""
+        """Rename a file, replacing any file of that name."""
         self.effect("move", f"{old} to {new}")
         content, before = self.read(old), self.files.get(new)
         self._put(old, None)
@@ -95,12 +95,12 @@ class Disk:
         return sorted(name for name in self.files if name.startswith(f"{directory}/"))
 
     def sync(self, path: str) -> None:
-        """Make sure of what is in a file, or of the names in a directory."""
+        """Make the content of a file durable, or the names in a directory."""
         self.unsynced.discard(path)
         self._undo = [each for each in self._undo if each[0] != path]
 
     def power_cut(self, rng: random.Random) -> None:
-        """Lose the last names that were not synced, and parts of what was not synced."""
+        """Undo some of the last changes of names that were not synced, and truncate such files."""
         for _, undo in reversed(self._undo[rng.randint(0, len(self._undo)) :]):
             undo()
         for path in self.unsynced & self.files.keys():
@@ -108,7 +108,7 @@ class Disk:
         self.settle()
 
     def settle(self) -> None:
-        """Take everything for synced, as time does."""
+        """Mark everything as synced, as a real disk does after some time."""
         self._undo, self.unsynced = [], set()
 
     def flip(self, path: str, rng: random.Random) -> None:
@@ -126,7 +126,7 @@ class Disk:
 
 
 class DiskPath:
-    """What Latecomer uses of `pathlib.Path`."""
+    """The part of `pathlib.Path` that Latecomer uses."""
 
     disk: Disk
 
@@ -134,7 +134,7 @@ class DiskPath:
         self._path = path
 
     def __truediv__(self, name: str) -> DiskPath:
-        # As in pathlib, nothing follows from an empty name.
+        # As in pathlib, joining an empty name changes nothing.
         return type(self)(posixpath.join(self._path, name) if name else self._path)
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class DiskPath:
         return self.parent / name
 
     def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
-        """Directories are there once they have files."""
+        """Do nothing: a directory exists once it has files."""
 
     def is_file(self) -> bool:
         return self._path in self.disk.files
@@ -176,7 +176,7 @@ class DiskPath:
 
 
 class _Written(io.BytesIO):
-    """A file that is being written; all of it with one effect, when it is flushed or closed."""
+    """A file open for writing. Its content is written in one effect, at flush or close."""
 
     def __init__(self, disk: Disk, path: str, *, synced: bool) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class _Written(io.BytesIO):
 
 
 def fake_os(disk: Disk, locks: SimpleNamespace) -> SimpleNamespace:
-    """Make what Latecomer uses of `os`."""
+    """Return the part of `os` that Latecomer uses."""
 
     def opened(path: DiskPath, _flags: int, _mode: int = 0) -> str:
         return str(path)
@@ -221,7 +221,7 @@ def fake_os(disk: Disk, locks: SimpleNamespace) -> SimpleNamespace:
 
 
 class Handler(fs.FileSystemHandler):
-    """The same files for Arrow. A move is a copy and a deletion, as object stores have it."""
+    """The same files for Arrow. A move is a copy and a deletion, as in object stores."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -243,7 +243,7 @@ class Handler(fs.FileSystemHandler):
         return [fs.FileInfo(name, fs.FileType.File) for name in self._disk.below(selector.base_dir)]
 
     def create_dir(self, path: str, recursive: bool) -> None:  # noqa: FBT001 - Arrow's own
-        """Directories are there once they have files."""
+        """Do nothing: a directory exists once it has files."""
 
     def delete_file(self, path: str) -> None:
         self._disk.delete(path)

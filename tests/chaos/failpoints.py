@@ -1,4 +1,4 @@
-"""Points at which a real query can be ended: before and after each effect that Latecomer has."""
+"""Points at which a real query can be ended: before and after each effect of Latecomer."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ POINTS: tuple[tuple[Any, str], ...] = (
     (flush, "check_all_read"),
     (sinks, "_write_present"),
 )
-"""Functions that change something outside of the process, or stand between two that do."""
+"""Functions that change something outside the process, or run between two that do."""
 
 
 class Killed(RuntimeError):  # noqa: N818 - nothing has gone wrong
-    """The query is ended here."""
+    """Ends the query at an effect."""
 
 
 class FailPoint:
-    """Counts effects, and does something at one of them."""
+    """Counts effects, and calls an action at one of them."""
 
     def __init__(self, at: int, action: Callable[[str], None]) -> None:
-        """Call the action at effect number `at`; each has two numbers, before and after."""
+        """Call the action at number `at`; each effect has two numbers, before and after it."""
         self.at, self.action, self.passed = at, action, 0
         self.hit: str | None = None
 
@@ -68,7 +68,7 @@ class FailPoint:
 
 
 def end_query(name: str) -> None:
-    """End a query as its driver would end: nothing after this point happens.
+    """End a query as if its driver had died: nothing after this point runs.
 
     Raises:
         Killed: Always.

@@ -5,9 +5,9 @@
     executor    one of two executors is killed in the middle of a task; Spark starts another
     driver      the whole process, its JVM and its workers are killed at the k-th effect
 
-Queries are the plans of the catalogue, one after the other, on one long-lived
-`local-cluster[2,1,1024]` with speculation on. What comes out is compared with the local host, given
-the cuts and the clock that Spark has logged.
+The queries are the plans of the catalogue, one after the other, on one long-lived
+`local-cluster[2,1,1024]` with speculation on. Their output is compared with that of the local host,
+which gets the micro-batches and the clock that Spark has logged.
 """
 
 from __future__ import annotations
@@ -50,17 +50,18 @@ ROOT = str(Path(__file__).parents[2])
 BATCHES = 3
 _EFFECTS = ("effect",) * 3
 KINDS = ("executor", *_EFFECTS, "worker", *_EFFECTS, "worker", *_EFFECTS, "effect")
-"""In turn; so many that each plan begins with another one. After a kill the query reads all rows,
-so the next kill would find no task. A new executor takes 12 s of a processor, an effect takes two.
+"""Kinds of faults, in turn. There are 13, so that each plan begins with another one. Effects come
+between kills: after a kill the query reads all rows, and the next kill would find no task. Only one
+kills an executor, because a new executor takes 12 s of processor time, and an effect takes two.
 """
 _COMMANDS = {
     "executor": "CoarseGrainedExecutorBackend",
-    # Of the daemon, whichever module it is, and of all that it forks.
+    # The daemon, whichever module it runs, and the workers that it forks.
     "worker": "daemon pyspark.worker",
 }
-"""Parts of the commands of processes that are killed."""
+"""Text in the command lines of the processes to kill."""
 ALL = ("ended", "killed a worker", "killed an executor", "killed the driver")
-"""Each fault that can happen, as `run` counts it."""
+"""The names by which `run` counts faults."""
 CLUSTER = {
     **CONFIG,
     "spark.speculation": "true",
@@ -70,7 +71,7 @@ CLUSTER = {
     "spark.speculation.minTaskRuntime": "50ms",
     "spark.executorEnv.PYTHONPATH": ROOT,
     "spark.sql.shuffle.partitions": "2",
-    # Executors that were killed are no reason to give up.
+    # Spark must not give up because executors were killed.
     "spark.deploy.maxExecutorRetries": "-1",
     "spark.task.maxFailures": "8",
 }
@@ -78,7 +79,7 @@ CLUSTER = {
 
 @cache
 def cluster() -> SparkSession:
-    """Start two executors, for all queries."""
+    """Start a session with two executors, for all queries."""
     os.environ["PYTHONPATH"] = ROOT
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     spark = lc.session("latecomer-chaos", master="local-cluster[2,1,1024]", config=CLUSTER)
@@ -88,7 +89,7 @@ def cluster() -> SparkSession:
 
 
 class Trial:
-    """A query, its rows and its outputs, in a directory that outlives its drivers."""
+    """A query with its rows and outputs, in a directory that outlives its drivers."""
 
     def __init__(self, seed: int, directory: str) -> None:
         """Draw the rows; the same seed gives the same rows."""
@@ -121,10 +122,10 @@ class Trial:
         return Readable(dfs, self.entry.plan, self.buckets).start(outputs, **options)
 
     def finish(self, spark: SparkSession) -> None:
-        """Run to the end, and check.
+        """Run the query to its end, and check the outputs.
 
         Raises:
-            Violation: Rows are missing, or too many.
+            Violation: Rows are missing, or there are too many.
         """
         for _ in range(5):
             try:
@@ -167,7 +168,7 @@ class Trial:
             raise Violation(f"{what} has {more[:3]} too many, {less[:3]} too few")
 
     def _offsets(self) -> dict[int, dict[str, Any]]:
-        """Read what Spark has logged of each micro-batch."""
+        """Read the offsets and clocks that Spark has logged for each micro-batch."""
         found = {}
         for file in Path(f"{self.directory}/checkpoint/offsets").glob("[0-9]*"):
             _, meta, *sources = file.read_text().splitlines()
@@ -180,7 +181,7 @@ class Trial:
                 "tick": [each["offset"] for each in read if "offset" in each],
             }
         for number in sorted(found):
-            # A micro-batch without a tick has not heard what the wall clock shows.
+            # A micro-batch without a tick keeps the wall clock of the one before.
             if number and found[number]["tick"] == found[number - 1]["tick"]:
                 found[number]["now"] = found[number - 1]["now"]
         committed = Path(f"{self.directory}/checkpoint/commits").glob("[0-9]*")
@@ -189,7 +190,7 @@ class Trial:
 
 
 def _like(rows: pa.Table, expected: dict[int, dict[str, pa.Table]], output: str) -> pa.Table:
-    """Give rows the types of those that are expected: Spark has other names for UTC."""
+    """Cast rows to the types of the expected ones: Spark has other names for UTC."""
     schemas = [each[output].schema for each in expected.values() if output in each]
     if not schemas:
         return rows
@@ -198,12 +199,12 @@ def _like(rows: pa.Table, expected: dict[int, dict[str, pa.Table]], output: str)
 
 
 def run(seed: int, only: str | None = None) -> Counter[str]:
-    """Cause some faults of one query, let it end, and check; return how many of each kind.
+    """Cause faults in one query, run it to its end and check it; return the faults by kind.
 
     With `only` there is one fault, of this kind.
 
     Raises:
-        Violation: Something was lost, came twice, or does not go on.
+        Violation: Rows were lost or came out twice, or the query does not continue.
     """
     spark, rng = cluster(), random.Random(seed)
     told: list[str] = []
@@ -248,14 +249,14 @@ def _fault(kind: str, trial: Trial, spark: SparkSession, rng: random.Random) -> 
 
 
 def _kill_in_a_task(spark: SparkSession, query: Any, kind: str, rng: random.Random) -> str:  # noqa: ANN401
-    """Kill a process of ours while a task runs."""
+    """Kill a worker or an executor of this query while a task runs."""
     tracker = spark.sparkContext.statusTracker()
     name = _COMMANDS[kind]
     while query.isActive:
         if tracker.getActiveStageIds():
             found = [pid for pid, line in descendants().items() if name in line]
             if kind == "worker":
-                # Workers are forked by a daemon, and have its command line.
+                # Workers are forked by the daemon, and share its command line.
                 found = [pid for pid in found if parent(pid) in found]
             if found:
                 time.sleep(rng.random() / 5)
@@ -270,7 +271,7 @@ def _kill_in_a_task(spark: SparkSession, query: Any, kind: str, rng: random.Rand
 
 
 def _kill_driver(trial: Trial, at: int) -> str:
-    """Run the query in a process of its own, which is killed at an effect."""
+    """Run the query in another process, which is killed at an effect."""
     with Path(f"{trial.directory}/errors.txt").open("w") as errors:
         job = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.victim", str(trial.seed), trial.directory, str(at)],

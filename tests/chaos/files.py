@@ -1,8 +1,8 @@
 """Files as Spark writes and reads them.
 
-They are written as Spark's committer does it: into `_temporary`, then moved one by one. So a
-directory that is being written shows some of its files. A DataFrame of files lists them when it is
-made and reads them when it is evaluated, which may be too late.
+As Spark's committer does, a writer writes into `_temporary` and then moves the files one by one, so
+a reader may see only some of them. A DataFrame lists its files when it is made and reads them when
+it is evaluated; they may be gone by then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class NotFound(AnalysisException):
-    """What Spark raises for files that are not there."""
+    """The error that Spark raises for missing files."""
 
     def __init__(self, condition_: str, path: str) -> None:
         super().__init__(f"{condition_}: {path}")
@@ -44,7 +44,7 @@ class NotFound(AnalysisException):
 
 @dataclass(eq=False)
 class Writer:
-    """Writes a frame to a directory, in the place of what is there."""
+    """Writes a frame to a directory, replacing its content."""
 
     frame: Frame
     by: str | None = None
@@ -86,13 +86,13 @@ class Writer:
 
 
 def bare(path: str) -> str:
-    """Return a path as the disk has it."""
+    """Return a path as the disk names it."""
     return path.removeprefix("file:")
 
 
 @dataclass(eq=False)
 class Reader:
-    """Reads files, or what a checkpoint holds."""
+    """Reads files, or the state in a checkpoint."""
 
     spark: Session
     options: dict[str, Any] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class Reader:
         return states.saved(self.spark, self.kind, bare(path), self.options)
 
     def _found(self, path: str) -> list[str]:
-        """List the files that Spark would read: not those that it hides."""
+        """List the files that Spark would read, without hidden ones."""
         disk = self.spark.world.disk
         below = disk.below(bare(path))
         if not below and bare(path) not in disk.directories:
@@ -187,7 +187,7 @@ class Reader:
 
 
 def _rows(content: bytes) -> pa.Table:
-    """Read a file: Latecomer writes Parquet itself, and Spark stands for the rest."""
+    """Read a file: Parquet if Latecomer wrote it, otherwise the format of `Writer`."""
     if content.startswith(b"PAR1"):
         return pq.read_table(pa.BufferReader(content))
     return decode(content)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Parts = list[pa.Table]
 """The rows of each partition."""
 Compute = Callable[["Run | None", int], Parts]
-"""What a frame holds in a micro-batch, given the number of the first of its tasks."""
+"""Computes the partitions of a frame in a micro-batch, given the number of its first task."""
 
 
 class Collected(tuple[Any, ...]):
-    """A row that was collected."""
+    """A collected row."""
 
     __slots__ = ()
     names: tuple[str, ...] = ()
@@ -41,12 +41,12 @@ class Collected(tuple[Any, ...]):
 
 @dataclass(eq=False)
 class Session:
-    """A Spark session: the driver's way to the world."""
+    """A Spark session, through which a driver reaches the simulated world."""
 
     world: World
     conf: dict[str, str] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
-    """Of how many pieces each stream is."""
+    """The number of micro-batches of each stream."""
     version: str = "4.3.0"
 
     @property
@@ -84,9 +84,9 @@ class Frame:
     parents: tuple[Frame, ...] = ()
     isStreaming: bool = False  # noqa: N815
     operator: int | None = None
-    """The number of a stateful frame, once its query has been planned."""
+    """The number of a stateful operator, once its query has been planned."""
     source: int | None = None
-    """The number of a stream."""
+    """The number of the stream, if the frame is one."""
     is_stateful: bool = False
     is_mark: bool = False
     is_tick: bool = False
@@ -105,7 +105,7 @@ class Frame:
         return self.arrow.names
 
     def parts(self, run: Run | None, first: int = 0) -> Parts:
-        """Evaluate; what was persisted is not evaluated again, unless it was lost."""
+        """Compute the partitions. Persisted ones are computed again only if they were lost."""
         if self.kept is not None and not self.sparkSession.world.loses_cache():
             return self.kept
         found = self.compute(run, first)
@@ -147,7 +147,7 @@ class Frame:
         return self
 
     def mapped(self, arrow: pa.Schema, change: Callable[[pa.Table, int], pa.Table]) -> Frame:
-        """Change each partition, given the wall clock of the micro-batch."""
+        """Apply a function to each partition and the wall clock of the micro-batch."""
         spark = self.sparkSession
 
         def compute(run: Run | None, first: int) -> Parts:
@@ -255,7 +255,7 @@ class Frame:
 
 
 def arrow_of(schema: str | StructType) -> pa.Schema:
-    """Read a schema as Spark writes it, in either of its forms."""
+    """Parse a schema in either form that Spark writes."""
     if isinstance(schema, StructType):
         return in_arrow(schema)
     pairs = (each.split() for each in schema.split(","))
@@ -263,5 +263,5 @@ def arrow_of(schema: str | StructType) -> pa.Schema:
 
 
 def shuffled(rows: list[Any], rng: random.Random) -> list[Any]:
-    """Return rows in another order, as a shuffle hands them over."""
+    """Return rows in another order, as a shuffle may."""
     return rng.sample(rows, len(rows))

@@ -1,4 +1,4 @@
-"""What always holds of a run, whatever has happened to it."""
+"""Invariants of a run, whatever faults it had."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Violation(AssertionError):  # noqa: N818 - it is a finding
-    """Something that always holds did not."""
+    """An invariant does not hold."""
 
 
 class Invariants:
-    """A reader of the outputs, who knows what they must be."""
+    """A reader that compares the outputs with the expected rows."""
 
     def __init__(
         self,
@@ -41,35 +41,35 @@ class Invariants:
         paths: dict[str, str],
         checkpoint: str,
     ) -> None:
-        """Look at the outputs under these paths."""
+        """Check the outputs under these paths."""
         self._world, self._schedule, self._streams = world, schedule, streams
         self._paths, self._checkpoint = paths, checkpoint
         self._spark = Session(world)
         self._reference = Reference(schedule.entry, streams)
         self._ends: dict[int, dict[str, pa.Table]] = {}
-        """What is left at the end, by the last micro-batch before it."""
+        """Rows that come out when the stream ends, by the last micro-batch before."""
         self._visible: dict[str, set[int]] = {}
-        """Which micro-batches of each output have been seen: they stay."""
+        """Micro-batches of each output that a reader has seen; they must stay visible."""
         self._open: dict[str, tuple[Frame | None, int]] = {}
-        """What a slow reader has opened, and how many micro-batches there were then."""
+        """The outputs that a slow reader has opened, and the number of micro-batches then."""
         self.may_be_damaged = False
-        """Whether a bit has flipped, so that what is there may be refused."""
+        """Whether a bit has flipped, so that files may be refused."""
 
     def check(self) -> None:
-        """Check what a reader sees at any moment: whole micro-batches, with the right rows.
+        """Check that a reader sees whole micro-batches with the right rows, at any moment.
 
         Raises:
-            Violation: It is not so.
+            Violation: Micro-batches are incomplete, or rows are wrong.
         """
         self._end_reading()
         self._seen(is_over=False)
         self._begin_to_read()
 
     def check_end(self) -> None:
-        """Check what holds when a run has come to its end.
+        """Check the outputs at the end of a run.
 
         Raises:
-            Violation: Rows are missing, came twice, or go back in time.
+            Violation: Rows are missing, came out twice, or go back in time.
         """
         seen = self._seen(is_over=True)
         if self.may_be_damaged:
@@ -116,7 +116,7 @@ class Invariants:
         return output == "ready" and bool(self._schedule.entry.key)
 
     def _opened(self, output: str) -> Frame | None:
-        """Open an output; None if there is nothing to be read, or it is refused with reason."""
+        """Open an output; None if there is nothing to read, or if damage makes it unreadable."""
         read = tables.read if self._is_table(output) else directories.read
         try:
             return read(self._spark, self._paths[output])  # type: ignore[arg-type, return-value]
@@ -128,12 +128,12 @@ class Invariants:
             raise
 
     def _begin_to_read(self) -> None:
-        """Open all outputs; they are read later, when others have gone on."""
+        """Open all outputs, to read them later, after more micro-batches."""
         begun = len(self._reference.batches)
         self._open = {output: (self._opened(output), begun) for output in self._paths}
 
     def _end_reading(self) -> None:
-        """Read what was opened before: whole micro-batches, or an error."""
+        """Read the outputs opened before: they give whole micro-batches, or an error."""
         for output, (frame, begun) in self._open.items():
             try:
                 rows = None if frame is None else frame.table()
@@ -160,7 +160,8 @@ class Invariants:
         }
         for number, batch in found.items():
             if number == NUMBER and self._schedule.entry.plan.idle and not is_over:
-                # Where time goes on by itself, a second try to end has more behind it.
+                # With `idle` the clock advances by itself, so a repeated end may have less to
+                # release.
                 continue
             expected, untold = self._expected(number).get(output), self._untold(number)
             wanted = Counter() if expected is None else counted(expected, *untold)
@@ -182,7 +183,7 @@ class Invariants:
         return self._reference.batches[number]
 
     def _end(self) -> dict[str, pa.Table]:
-        """Work out what is left when the stream ends; what was refused then is not part of it."""
+        """Compute the rows that come out at the end, after the last committed micro-batch."""
         offsets = read_log(self._world, self._checkpoint, "offsets")
         last = max(read_log(self._world, self._checkpoint, "commits"))
         if last not in self._ends:
@@ -194,20 +195,20 @@ class Invariants:
     def _untold(self, number: int) -> list[str]:
         """List columns that may differ from those of the local host.
 
-        A bucket that slept in the last micro-batch has not heard how far the clock had come.
+        A bucket that did not run in the last micro-batch does not know the last clock.
         """
         is_end = number == NUMBER and self._schedule.entry.plan.clock.recalls
         return ["wait"] if is_end else []
 
     def _tables(self) -> list[Rows]:
-        """Work out the table of current rows after each micro-batch."""
+        """Compute the table of current rows after each micro-batch."""
         batches = list(self._reference.batches)
         if any("/latecomer-ending/" in name for name in self._world.disk.files):
             batches.append(self._expected(NUMBER))
         return list(current(self._schedule.entry, batches))
 
     def _check_rows(self, seen: dict[str, dict[int, pa.Table]]) -> None:
-        """Each row is in one of ready, late and held; within a key, none goes back in time."""
+        """Check that each row is ready, late or held once, and that times of a key ascend."""
         out = Counter(
             number
             for output, batches in seen.items()
@@ -233,7 +234,7 @@ class Invariants:
 
 
 def current(entry: Entry, batches: Iterable[Mapping[str, pa.Table]]) -> Iterator[Rows]:
-    """Work out the table of current rows: empty, and after each micro-batch."""
+    """Compute the table of current rows: empty at first, then after each micro-batch."""
     rows: dict[str, tuple[int, Any]] = {}
     yield Counter()
     for outputs in batches:

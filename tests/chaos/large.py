@@ -3,17 +3,17 @@
     python -m tests.chaos.large               three queries, 2.2 GiB each
     python -m tests.chaos.large flush         one of them
     python -m tests.chaos.large flush --directory DIR    in a directory that is kept; a run that was
-                                              killed goes on where it was
+                                              killed continues there
 
-An Arrow array of bytes, a message to Spark's state store and a Java array all end at 2 GiB. Rows
-of a megabyte fill one bucket over many micro-batches; then all of them are due at once:
+An Arrow array of bytes, a message to Spark's state store and a Java array are all limited to 2 GiB.
+Rows of a megabyte fill one bucket over many micro-batches; then all of them are due at once:
 
-    release       one row far ahead lets the watermark pass them all, in one micro-batch
+    release       one row far ahead moves the watermark past all rows, in one micro-batch
     stages        as `release`, and a second stage gets all rows in the same micro-batch
-    flush         the stream ends, and all that is held comes out
+    flush         the stream ends, and all held rows come out
 
-Every row must come out once, with its bytes. Needs about 10 GiB of memory and 20 GiB of disk, so it
-is no part of `make test`.
+Every row must come out once, with its bytes. The queries need about 10 GiB of memory and 20 GiB of
+disk, so `make test` does not run them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ CONFIG = {
 
 
 def written(directory: Path, rows: int, width: int, batches: int) -> str:
-    """Write rows with random bytes, and one that is far ahead, each micro-batch a file.
+    """Write rows with random bytes, and one far ahead; each file is a micro-batch.
 
-    If the last of them is there, all are.
+    If the last file exists, all of them do.
     """
     if (directory / f"{batches:06}.parquet").exists():
         return str(directory)
@@ -67,7 +67,7 @@ def written(directory: Path, rows: int, width: int, batches: int) -> str:
 
 
 def _write(directory: Path, number: int, ids: Any, payloads: list[bytes]) -> None:  # noqa: ANN401
-    """Write one file; row `i` has the time `i` seconds."""
+    """Write one file; row `i` has a time of `i` seconds."""
     columns = {
         "id": pa.array(ids, pa.int64()),
         "time": pa.array(BEGIN + ids * SECOND, pa.timestamp("us", "UTC")),
@@ -79,7 +79,7 @@ def _write(directory: Path, number: int, ids: Any, payloads: list[bytes]) -> Non
 
 
 class Peak(threading.Thread):
-    """The most memory that the JVM and the Python workers have had, in MiB."""
+    """The peak memory of the JVM and of the Python workers, in MiB."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -101,11 +101,11 @@ def run(spark: SparkSession, kind: str, source: str, directory: Path, rows: int)
     """Run one of the queries, and return its figures.
 
     Raises:
-        AssertionError: Rows were lost, came twice, or have other bytes.
+        AssertionError: Rows were lost, came out twice, or have other bytes.
     """
     files = "*.parquet"
     if kind == "flush":
-        # Without the row that is far ahead.
+        # Leave out the row far ahead.
         files = f"{{{','.join(sorted(each.name for each in Path(source).glob(files))[:-1])}}}"
     schema = "id long, time timestamp, all int, key int, payload binary"
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
@@ -125,7 +125,7 @@ def run(spark: SparkSession, kind: str, source: str, directory: Path, rows: int)
     peak.is_over = True
     took = time.monotonic() - began
     out = lc.read(spark, str(directory / "ready"))
-    # The last row of each key has no end yet.
+    # The last row of each key has no end, and does not come out.
     wanted = rows - KEYS if kind == "stages" else rows
     counts = out.groupBy("batch").count().collect()
     told = {
@@ -152,7 +152,7 @@ def _sum(rows: DataFrame) -> Any:  # noqa: ANN401
 
 
 def _check_ends(out: DataFrame) -> None:
-    """Each row lasts until the next one of its key."""
+    """Check that each row lasts until the next one of its key."""
     wrong = out.where(f"unix_micros(end) - unix_micros(start) != {KEYS * SECOND}").count()
     assert not wrong, f"{wrong} rows end elsewhere"
 

@@ -1,4 +1,4 @@
-"""The processes that this one has started."""
+"""The processes started by this one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def descendants() -> dict[int, str]:
-    """List the processes that this one and its children have started, with their commands."""
+    """Return the commands of the processes started by this one and by its children."""
     parents = {int(each.name): parent(int(each.name)) for each in Path("/proc").glob("[0-9]*")}
     ours = {os.getpid()}
     while added := {pid for pid, above in parents.items() if above in ours} - ours:
@@ -23,7 +23,7 @@ def descendants() -> dict[int, str]:
 
 
 def parent(pid: int) -> int | None:
-    """Return the number of the process that has started another; None if that is gone."""
+    """Return the id of a process's parent; None if the process has ended."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
@@ -31,7 +31,7 @@ def parent(pid: int) -> int | None:
 
 
 def resident(pid: int) -> int:
-    """Return the memory of a process that it shares with no other, in MiB."""
+    """Return the private memory of a process, in MiB."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -41,12 +41,12 @@ def resident(pid: int) -> int:
 
 
 def processor_seconds(apart: int | None = None) -> float:
-    """Return what all processes below this one have used, with those that they have waited for.
+    """Return the processor time of all processes below this one and of their ended children.
 
-    Unlike the time on the wall, it depends little on what else the machine does.
+    Unlike elapsed time, it depends little on other load.
 
     Args:
-        apart: A process that is not counted.
+        apart: A process to leave out.
     """
     ticks = 0
     for pid in descendants().keys() - {apart}:

@@ -1,4 +1,4 @@
-"""What must come out: the local host, given the cuts and the clock that a checkpoint has logged."""
+"""The expected output: that of the local host, for the micro-batches and clock of a checkpoint."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ UNTOLD = {CHANGE_NUMBER, "bucket"}
 
 
 def counted(rows: pa.Table, *untold: str) -> Rows:
-    """Count rows, in whatever order they come, without some columns."""
+    """Count equal rows, in any order and without some columns."""
     skipped = {*UNTOLD, *untold}
     names = [n for n in rows.column_names if n not in skipped and not n.startswith("_lc_")]
     return Counter(repr(tuple(row.values())) for row in rows.select(names).to_pylist())
 
 
 class Reference:
-    """The outputs of each micro-batch, worked out as far as the log goes."""
+    """The expected outputs of each micro-batch in the log."""
 
     def __init__(self, entry: Entry, streams: list[list[pa.Table]]) -> None:
         self._entry, self._streams = entry, streams
@@ -38,16 +38,16 @@ class Reference:
         self._until = [0] * len(streams)
         self.batches: list[dict[str, pa.Table]] = []
         self.read = 0
-        """How many rows have been read."""
+        """Number of rows read."""
         self.dropped = 0
 
     def upto(self, offsets: dict[int, dict[str, Any]], number: int) -> None:
-        """Work out all micro-batches up to this one."""
+        """Compute all micro-batches up to this one."""
         for each in range(len(self.batches), number + 1):
             self.batches.append(self._step(offsets[each]))
 
     def finish(self) -> dict[str, pa.Table]:
-        """Work out what comes out when the stream ends."""
+        """Return the rows that come out when the stream ends."""
         return self._outputs([self._host.finish()])
 
     @property

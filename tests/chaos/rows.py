@@ -20,12 +20,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=START)
 
 
 def draw(rng: random.Random, entry: Entry, batches: int) -> list[list[pa.Table]]:
-    """Draw the micro-batches of each stream: disordered, some late, some without a time."""
+    """Draw the micro-batches of each stream: disordered, some rows late, some without a time."""
     ids = iter(range(1 << 30))
     streams = [_stream(rng, entry, schema, ids, batches) for schema in entry.schemas]
     time = _time(0)
     for number in range(batches):
-        # Spark runs no micro-batch without rows, and a bucket sees none that have no time.
+        # Spark runs no micro-batch without rows, and rows without a time reach no bucket.
         if not any(row["time"] for each in streams for row in each[number]):
             row = _row(rng, entry, next(ids), 0, None)
             streams[0][number].append(row | {"time": time, "begin": time, "end": None})
@@ -82,7 +82,7 @@ def _row(
 
 
 def _begin_or_end(rng: random.Random, time: int, open_: list[dict[str, Any]]) -> dict[str, Any]:
-    """Begin something, or end what has begun."""
+    """Begin a lifetime, or end one that has begun."""
     if open_ and rng.random() < 0.5:
         begun = open_.pop(rng.randrange(len(open_)))
         end = max(begun["begin"] + timedelta(seconds=1), _time(time))

@@ -1,4 +1,4 @@
-"""What happens in one run of the simulator, drawn from a seed."""
+"""The plan and the faults of one run of the simulator, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ CRASHES = (KILL, KILL, POWER, TORN, FULL, STOP)
 
 @dataclass(frozen=True)
 class Schedule:
-    """A plan, and what goes wrong while it runs."""
+    """A plan, and the faults that happen while it runs."""
 
     seed: int
     entry: Entry
     buckets: int
     batches: int
     is_local: bool
-    """Whether files are on a local file system, or on one that only Spark and Arrow can reach."""
+    """Whether files are on a local file system, or on one that only Spark and Arrow reach."""
     end: str
     crashes: tuple[tuple[int, str], ...]
-    """Of each start: after how many effects it ends, and how."""
+    """For each start, the number of effects after which it ends, and how it ends."""
     flips: int
-    """After which start a bit of a file flips; 0: none does."""
+    """The start after which a bit of a file flips; 0 if none does."""
     turns: tuple[int, ...]
-    """Where there are two drivers, how many effects each does in its turn; none: there is one."""
+    """Number of effects in each turn of two drivers; empty if there is one driver."""
     looks: float
-    """How often a reader looks."""
+    """The probability that a reader looks at the outputs before an effect."""
     together: int
-    """Which start is made by two drivers, where there are two; before it, crashes leave a trace."""
+    """The start that two drivers make, if there are two. Earlier starts may have crashed."""
 
     @classmethod
     def draw(cls, seed: int, entries: list[Entry]) -> Schedule:
-        """Draw the schedule of a seed; plans take turns."""
+        """Draw the schedule of a seed. Successive seeds take successive plans."""
         rng = random.Random(seed)
         entry = entries[seed % len(entries)]
         kind = rng.choices(["crashes", "two drivers", "flips"], [6, 3, 1])[0]

@@ -1,9 +1,9 @@
-"""Run a plan under a schedule of faults, and check what always holds.
+"""Run a plan under a schedule of faults, and check the invariants.
 
-The code that runs is Latecomer's own, from `start()` down to the files. Spark is replaced by what
-it promises: `frames` (DataFrames), `streams` and `states` (micro-batches), `disk` (files). What is
-checked is in `invariants`, and here: a run that was ended goes on when it is started again, or
-refuses with an error of ours; and of two drivers one is refused.
+The code that runs is Latecomer's own, from `start()` down to the files. Spark is replaced by models
+of what it guarantees: `frames` (DataFrames), `streams` and `states` (micro-batches), `disk`
+(files). `invariants` checks the outputs. This module checks that a query continues after a restart
+or refuses with an error of Latecomer, and that one of two drivers is refused.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ CONF = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 STARTS = 12
-"""After so many starts a run must have come to its end."""
+"""The number of starts within which a run must end."""
 OURS = ("/latecomer/", "/_latecomer/", "/manifest/")
-"""Where the files are that only Latecomer reads."""
+"""Parts of the paths of files that only Latecomer reads."""
 
 
 class Simulation:
-    """One schedule, running."""
+    """A running schedule."""
 
     def __init__(self, schedule: Schedule) -> None:
-        """Draw the rows, and make the world."""
+        """Draw the rows, and create the world."""
         self.schedule, self.rng = schedule, random.Random(schedule.seed + 1)
         self.world = World(self.rng, is_local=schedule.is_local)
         self.told: list[str] = []
@@ -52,7 +52,7 @@ class Simulation:
         entry = schedule.entry
         self.streams = drawing.draw(self.rng, entry, schedule.batches)
         if entry.plan.idle is not None:
-            # Micro-batches without rows, in which a silence can be heard.
+            # Micro-batches without rows make the stream silent.
             for batches, schema in zip(self.streams, entry.schemas, strict=True):
                 batches.extend([schema.empty_table()] * 4)
         names = ["ready", *(each.source.late for each in entry.plan.inputs)]
@@ -65,10 +65,10 @@ class Simulation:
         self._names = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
     def run(self) -> None:
-        """Run to the end, and check.
+        """Run to the end, and check the invariants.
 
         Raises:
-            Violation: Something that always holds did not.
+            Violation: An invariant does not hold.
         """
         with self.world.installed():
             try:
@@ -97,7 +97,7 @@ class Simulation:
         return Driver(self.world, next(self._names), self._start)
 
     def _start(self) -> None:
-        """Start the query in a session of its own, and wait for its end."""
+        """Start the query in a new session, and wait for its end."""
         entry, buckets = self.schedule.entry, self.schedule.buckets
         spark = Session(self.world, CONF)
         dfs = tuple(
@@ -118,7 +118,7 @@ class Simulation:
         query.awaitTermination()
 
     def _take_turns(self, first: Driver) -> None:
-        """Let two drivers take turns; then each goes on to its end."""
+        """Let two drivers take turns, then run each to its end."""
         pair = [first, self._driver()]
         for at, effects in enumerate(self.schedule.turns):
             pair[at % 2].go(effects)
@@ -127,18 +127,18 @@ class Simulation:
             self._tell(each)
             if each.error is not None and not (each.is_full or _is_refusal(each.error)):
                 raise Violation(f"driver {each.name} failed: {each.error!r}") from each.error
-            # One that is told when it wants to end the stream has written before.
+            # A driver that is refused only when it ends the stream has written before.
             if isinstance(each.error, OwnerError) and "is in use" in str(each.error):
                 self._check_refused(each)
 
     def _check_refused(self, driver: Driver) -> None:
-        """A driver that is refused at its start has written nothing but which query it runs."""
+        """Check that a driver refused at its start has written nothing but its query record."""
         own = [line for line in self.world.log if line.startswith(f"{driver.name} ")]
         if wrong := [line for line in own if "/latecomer/query" not in line]:
             raise Violation(f"driver {driver.name} was refused after {wrong}")
 
     def _is_over(self, driver: Driver) -> bool:
-        """Say whether a run has come to its end; lose what a crash loses."""
+        """Return True if the run is complete. After a crash, apply its losses to the disk."""
         self._tell(driver)
         if driver.is_dead:
             if POWER in driver.fates.values():
@@ -186,18 +186,18 @@ _REFUSED = (
     "was not ended",
     "has ended",
     "about to end",
-    # Of two jobs that write one directory, Spark lets one fail.
+    # If two jobs write one directory, one of them fails in Spark.
     "FileNotFoundError",
 )
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return True if a driver stopped because of another one."""
+    """Return True if a driver was refused because of another driver."""
     return any(text in repr(error) for text in _REFUSED)
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Return True for an error that says what is wrong and what to do."""
+    """Return True for an error of Latecomer, itself or as the cause of a failed query."""
     return isinstance(error, LatecomerError) or (
         isinstance(error, StreamingQueryException) and isinstance(error.__cause__, LatecomerError)
     )
@@ -207,8 +207,8 @@ def simulate(seed: int, entries: Sequence[Entry] | None = None) -> Simulation:
     """Run one schedule.
 
     Raises:
-        Violation: Something that always holds did not. The message has the schedule, how each
-            driver ended, and the last effects.
+        Violation: An invariant does not hold. The message has the schedule, how each driver ended,
+            and the last effects.
     """
     simulation = Simulation(Schedule.draw(seed, list(entries or catalogue())))
     try:

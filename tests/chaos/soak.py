@@ -1,24 +1,24 @@
-"""Run a query at full rate for an hour, with disorder, outages and restarts; see what grows.
+"""Does memory grow while a query runs at full rate for an hour, with outages and restarts?
 
     python -m tests.chaos.soak --minutes 60
     python -m tests.chaos.soak --minutes 60 --spark-only
 
-A writer adds files of disordered rows as fast as the query reads them; now and then it stops for a
-while (an outage), and then catches up. Every ten minutes the query and its session are stopped and
+A writer adds files of disordered rows as fast as the query reads them. From time to time it pauses
+(an outage), and then catches up. Every ten minutes the query and its session are stopped and
 started again, in the same JVM. At the end every row must have come out once.
 
-Memory is reported for each start, so that what a restart frees is told apart from what stays:
+Memory is reported for each start, to separate what a restart frees from what stays:
 
-    heap, running     the least that was in use after a collection. A micro-batch that is under way
-                      holds up to 80 MiB more, so single values or their median say little
+    heap, running     the least that was in use after a collection. A running micro-batch holds up
+                      to 80 MiB more, so single values and their median vary a lot
     heap, stopped     after the query has stopped: with all that Spark remembers of its jobs
-    heap, left        after the session has stopped as well: what grows here is never freed
-    JVM               its private memory beside the heap, which grows and shrinks as the JVM likes
+    heap, left        after the session has stopped as well: memory that grows here is never freed
+    JVM               its private memory without the heap, whose size the JVM varies by itself
     workers           private memory of all Python processes that Spark has started
     driver            private memory of this process, which also writes the files
 
-`--spark-only` runs the same with a query that copies rows through Spark's own states in Python,
-without Latecomer: what grows there as well is Spark's.
+`--spark-only` runs a query without Latecomer, which copies rows through Spark's own states in
+Python. Memory that grows there as well is Spark's.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000
 ROWS = 50_000
-"""Of one file, which is one micro-batch: ten seconds of the stream."""
+"""Rows of a file. A file is one micro-batch and covers ten seconds of the stream."""
 KEYS = 1_000
 DELAY = 30
-"""Seconds that a row is late at the most; the query waits as long."""
+"""The longest delay in seconds; the query waits as long."""
 OUTAGE, EVERY = 20.0, 150.0
-"""Seconds for which nothing comes, and from one such to the next."""
+"""Length of an outage, and time between two of them, in seconds."""
 AHEAD = 20
-"""How many files may wait to be read."""
+"""The greatest number of files that are not yet read."""
 
 
 class Writer(threading.Thread):
-    """Adds files, as long as it is told to."""
+    """Adds files until `is_over`."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(daemon=True)
@@ -87,7 +87,7 @@ class Writer(threading.Thread):
     def _rows(self) -> pa.Table:
         first = self.files * ROWS
         arrived = (first + np.arange(ROWS)) * 10 * SECOND // ROWS
-        # Half of the rows come in time; the others are up to so many seconds late.
+        # Half of the rows have no delay; the others are delayed by less than `DELAY`.
         delays = self._random.integers(0, DELAY * SECOND, ROWS) * (self._random.random(ROWS) < 0.5)
         times = np.maximum(arrived - delays, 0) + 1_700_000_000 * SECOND
         return pa.table(
@@ -105,7 +105,7 @@ class Sample:
 
     heap: int
     jvm: int
-    """Beside the heap."""
+    """Without the heap."""
     workers: int
     driver: int
 
@@ -116,7 +116,7 @@ class Sample:
         committed = int(_heap_usage(jvm).getCommitted()) >> 20
         sizes: Counter[str] = Counter()
         for pid, line in descendants().items():
-            # The JVM's command names PySpark too.
+            # The command of the JVM contains "pyspark", too.
             is_java = line.partition(" ")[0].endswith("java")
             sizes["jvm" if is_java else "workers"] += resident(pid)
         return cls(heap, sizes["jvm"] - committed, sizes["workers"], resident(os.getpid()))
@@ -124,12 +124,12 @@ class Sample:
 
 @dataclass(slots=True)
 class Start:
-    """What was measured from one start of the query to the next."""
+    """Measurements between a start of the query and the next."""
 
     samples: list[Sample] = field(default_factory=list)
     batches: int = 0
     processor: float = 0.0
-    """Seconds of all processes."""
+    """Processor time of all processes, in seconds."""
     stopped: int = 0
     """The heap without a query, in MiB."""
     left: int = 0
@@ -153,24 +153,24 @@ class Start:
 
 
 class Soak:
-    """A query under way, and what was measured of it."""
+    """A running query, and its measurements."""
 
     def __init__(self, directory: Path, *, is_spark_only: bool = False) -> None:
         self.directory = directory
         self.is_spark_only = is_spark_only
         self.writer = Writer(directory / "rows")
         self.batches: list[tuple[float, int]] = []
-        """How long each micro-batch took, how many rows it read."""
+        """Duration and number of rows of each micro-batch."""
         self.starts: list[Start] = []
         self.began = time.monotonic()
         self._seen: set[tuple[str, int]] = set()
 
     def run(self, seconds: float, restart: float) -> dict[str, Any]:
-        """Run for so long, then to the end of what was written; return the figures.
+        """Run for a while, then to the end of the written files; return the figures.
 
         Args:
-            seconds: How long.
-            restart: From one start to the next, in seconds.
+            seconds: How long to run.
+            restart: Seconds between a start and the next.
         """
         self.writer.start()
         while (left := seconds - (time.monotonic() - self.began)) > 0:
@@ -208,7 +208,7 @@ class Soak:
         del spark
         _end_monitors(jvm)
         start.left = _heap(jvm)
-        # Where the machine is too busy for Spark to start a worker in time, it is one restart more.
+        # If the machine is too busy to start a worker in time, the query is started once more.
         if error is not None and TOO_SLOW not in str(error):
             raise AssertionError(error)
 
@@ -247,7 +247,7 @@ class Soak:
         return writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
 
     def _count(self, query: Any) -> None:  # noqa: ANN401
-        """Count micro-batches that have ended: the writer goes on by them."""
+        """Record finished micro-batches, which also lets the writer continue."""
         for progress in query.recentProgress:
             name = (str(progress.runId), progress.batchId)
             if name not in self._seen and progress.numInputRows:
@@ -294,7 +294,7 @@ class Soak:
 
 
 class _Same(StatefulProcessor):
-    """Returns rows as they are."""
+    """Returns rows unchanged."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         handle.getValueState("nothing", "value int")
@@ -309,9 +309,9 @@ class _Same(StatefulProcessor):
 def _end_monitors(jvm: Any) -> None:  # noqa: ANN401
     """End the threads that look for idle Python workers of sessions that have stopped.
 
-    Spark never does. Where state is kept in Python, the thread of the query starts the first
-    worker, and the thread that looks for idle ones inherits the session. So each of them keeps a
-    stopped session with all that it remembers of its jobs, some megabytes.
+    Spark never ends them. With state in Python, the thread of the query starts the first worker,
+    and the thread that looks for idle workers inherits the session. Each such thread keeps a
+    stopped session and its record of jobs in memory, some megabytes.
     """
     for thread in jvm.java.lang.Thread.getAllStackTraces().keySet():
         if thread.getName().startswith("Idle Worker Monitor"):
@@ -320,8 +320,8 @@ def _end_monitors(jvm: Any) -> None:  # noqa: ANN401
 
 
 def _heap(jvm: Any) -> int:  # noqa: ANN401
-    """Return what is in use of the JVM's heap after a collection, in MiB."""
-    # Objects of the JVM that Python has let go of are freed only then.
+    """Return the used heap of the JVM after a collection, in MiB."""
+    # The JVM frees an object held by Python only after Python has collected the reference.
     gc.collect()
     jvm.System.gc()
     return int(_heap_usage(jvm).getUsed()) >> 20

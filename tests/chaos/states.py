@@ -1,10 +1,9 @@
 """Stateful stages: the state of each bucket, in versions, one for each micro-batch.
 
-A stage runs its buckets one after the other, each in a worker that has just started or in one that
-has run before, and each bucket commits its state by itself. Now and then a bucket is run twice,
-with its parcels in another order: what it puts out and writes down must be the same, byte for byte.
-The second run has frames of pandas, as on Spark; the first has none, because they cost a fifth of
-all time.
+A stage runs its buckets one after the other, each in a new worker or in one that has run before.
+Each bucket commits its state by itself. From time to time a bucket is run twice, with its parcels
+in another order: its output and its state must be the same, byte for byte. The second run uses
+pandas frames, as Spark does. The first run does not, because they take a fifth of the time.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
 
 OUTPUT = pa.schema({"output": pa.string(), "rows": pa.int64(), "blob": pa.binary()})
 AGAIN = 0.1
-"""How often a bucket is run twice, to see whether it does the same."""
+"""The probability that a bucket is run twice, to compare both runs."""
 
 
 class Records(list[dict[str, Any]]):
-    """Parcels in the place of a frame of pandas."""
+    """Parcels, in place of a pandas frame."""
 
     def to_dict(self, _how: str) -> list[dict[str, Any]]:
         return [*self]
@@ -45,7 +44,7 @@ class Records(list[dict[str, Any]]):
 
 @dataclass(eq=False)
 class Grouped:
-    """Rows of a bucket together."""
+    """A frame grouped by bucket."""
 
     frame: Frame
     column: str
@@ -94,7 +93,7 @@ def _stateful(
     run: Run,
     groups: dict[int, list[dict[str, Any]]],
 ) -> Iterator[pa.Table]:
-    """Run a stage: the buckets with rows, then those whose timers are due; commit each."""
+    """Run the buckets that have rows, then those whose timers are due; commit each."""
     world = spark.world
     store = world.states.setdefault((run.checkpoint, operator), {})
     buckets = sorted({*groups, *(bucket for bucket, version in store if version <= run.number)})
@@ -127,7 +126,7 @@ def _stepped(
     rows: Records | pd.DataFrame,
     run: Run,
 ) -> list[dict[str, Any]]:
-    """Run a bucket: its rows if it has any, then its timer if that is due."""
+    """Run a bucket: its rows if there are any, then its timers that are due."""
     shown = SimpleNamespace(getCurrentWatermarkInMs=lambda: run.watermark)
     found = []
     if len(rows):
@@ -139,12 +138,12 @@ def _stepped(
 
 
 def _written(handle: Handle) -> Any:  # noqa: ANN401
-    """Return all that a bucket has written down."""
+    """Return the state that a bucket has written."""
     return {name: each.value for name, each in handle.values.items()}, handle.chunks, handle.timers
 
 
 def _worker(world: Any, processor: BucketProcessor, handle: Handle) -> Any:  # noqa: ANN401
-    """Start a stage in a worker that has just started, or in one that has run before."""
+    """Start a stage in a new worker, or in one that has run before."""
     running = copy.copy(processor)
     running.init(handle)
     if world.rng.random() < 0.8:
@@ -164,14 +163,14 @@ def _copied(handle: Handle | None) -> Handle:
 
 
 class NoStates(PySparkException):
-    """What Spark raises for a checkpoint without states."""
+    """The error that Spark raises for a checkpoint without states."""
 
     def getCondition(self) -> str:  # noqa: N802
         return "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
 def saved(spark: Session, kind: str, checkpoint: str, options: dict[str, Any]) -> Frame:
-    """Read what a checkpoint holds, as of its last commit."""
+    """Read the state of a checkpoint, as of its last commit."""
     world = spark.world
     last = max(read_log(world, checkpoint, "commits"), default=-1)
     if kind == "state-metadata":

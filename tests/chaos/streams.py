@@ -1,12 +1,12 @@
-"""Spark's way to run a query: offsets, the micro-batch, its state, its commit.
+"""How Spark runs a query: offsets, the micro-batch, its state, its commit.
 
-    offsets/7     what micro-batch 7 reads, and by which clock; an effect
-    the batch     evaluated when the sink asks for it; each bucket commits its state, an effect each
+    offsets/7     the input and the clock of micro-batch 7; an effect
+    the batch     computed when the sink reads it; each bucket commits its state, an effect each
     the sink      Latecomer's own code, with effects of its own
     commits/7     an effect
 
-A query that starts again runs the last batch that has offsets and no commit, from the state of the
-commit before. Logs are created only if absent: of two drivers that write one number, one fails.
+A restarted query repeats the last batch that has offsets and no commit, from the state of the
+commit before. A log file is never replaced: if two drivers write one number, one of them fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.chaos.files import bare
 from tests.chaos.frames import Frame, Parts, Session
 
 PACE = 2_000
-"""Milliseconds of the wall clock from one micro-batch to the next."""
+"""Milliseconds of the wall clock between two micro-batches."""
 
 
 @dataclass
@@ -34,19 +34,19 @@ class Run:
 
     number: int
     watermark: int
-    """What Spark's clock shows, in milliseconds."""
+    """Spark's watermark, in milliseconds."""
     now: int
     """The wall clock of the micro-batch, in microseconds."""
     since: list[int]
     until: list[int]
-    """Which part of each stream is read."""
+    """The range of micro-batches to read from each stream."""
     checkpoint: str
     seen: dict[int, int] = field(default_factory=dict)
-    """The largest time that passed each watermark, in microseconds."""
+    """The largest time seen by each watermark operator, in microseconds."""
 
 
 def stream(spark: Session, number: int, arrow: pa.Schema, batches: list[pa.Table]) -> Frame:
-    """Make the frame of a stream; micro-batches are read as they are, in partitions of any cut."""
+    """Return the frame of a stream. Its micro-batches are cut into partitions at random."""
 
     def compute(run: Run | None, _first: int) -> Parts:
         assert run is not None
@@ -63,7 +63,7 @@ def stream(spark: Session, number: int, arrow: pa.Schema, batches: list[pa.Table
 
 
 def ticks(spark: Session) -> Frame:
-    """Make the frame of a source that always has one row."""
+    """Return the frame of a source that always has one row."""
     arrow = pa.schema({"value": pa.int64()})
     one = pa.table({"value": [0]}, schema=arrow)
     return Frame(spark, arrow, lambda *_: [one], isStreaming=True, is_tick=True)
@@ -98,7 +98,7 @@ class StreamWriter:
 
 
 class Query:
-    """A query that reads what there is, and ends."""
+    """A query that reads all available rows, and ends."""
 
     isActive = False  # noqa: N815
 
@@ -126,7 +126,7 @@ class Query:
         try:
             self._run()
         except Stopped:
-            # It ends like one that has read all there is.
+            # A stopped query ends like one that has read everything.
             pass
         except Exception as error:  # noqa: BLE001 - a query keeps whatever ended it
             self.error = error
@@ -168,7 +168,7 @@ class Query:
     def _next(
         self, number: int, watermark: int, before: dict[str, Any], *, is_first: bool
     ) -> dict[str, Any] | None:
-        """Say what the next micro-batch reads; None if there is nothing to do."""
+        """Return the next micro-batch; None if there is nothing to do."""
         until = [min(at + 1, end) for at, end in zip(before["until"], self.sources, strict=True)]
         has_rows = until != before["until"]
         is_moved = self.is_stateful and watermark > before["watermark"]
@@ -181,7 +181,7 @@ class Query:
         }
 
     def _moved(self, run: Run) -> int:
-        """Return what the clock shows next: the slowest watermark of this run of the query."""
+        """Return the next clock: the slowest watermark of this run of the query."""
         for mark in self.marks:
             seen = run.seen.get(mark, 0) // 1_000
             self.watermarks[mark] = max(seen, self.watermarks.get(mark, 0))
@@ -212,7 +212,7 @@ def read_log(world: Any, checkpoint: str, name: str) -> dict[int, dict[str, Any]
 
 
 def _planned(frame: Frame) -> tuple[list[int], bool, list[int], bool]:
-    """Number the stateful operators, the last one first; find sources and watermarks."""
+    """Number the stateful operators from the last to the first; find sources and watermarks."""
     seen: list[Frame] = []
 
     def walk(each: Frame) -> None:

@@ -1,4 +1,4 @@
-"""What Spark SQL computes for Latecomer, in Python: expressions that no DataFrame here knows."""
+"""Python versions of Spark SQL expressions that the simulated DataFrames do not support."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AtOnce:
-    """A thread that runs when it is started, and is then over."""
+    """A thread that runs to its end in `start`."""
 
     def __init__(
         self, target: Callable[..., None], args: tuple[Any, ...], **_options: bool
@@ -37,7 +37,7 @@ class AtOnce:
 
 
 def small_parts(packed: Frame) -> list[Any]:
-    """Collect the parts of a micro-batch; late rows stay with the workers, like many rows."""
+    """Collect the parts of a micro-batch, without late rows, as if there were many of those."""
     rows = packed.select("output", "rows", "blob").collect()
     small = ("ready", TALLY)
     return [
@@ -49,7 +49,7 @@ def small_parts(packed: Frame) -> list[Any]:
 
 
 def in_turn(actions: Sequence[Callable[[], object]]) -> None:
-    """Run actions one after the other; the last one first, as may happen if they run at once."""
+    """Run actions from the last to the first, as may happen if they run at the same time."""
     for action in reversed(actions):
         action()
 
@@ -57,7 +57,7 @@ def in_turn(actions: Sequence[Callable[[], object]]) -> None:
 def partials(
     rows: Frame, _schema: pa.Schema, plan: Plan, _spec: Aggregation, _newest: int
 ) -> Frame:
-    """Make the states of rows; those of rows without a time have no pane."""
+    """Return the partial states of rows. Those of rows without a time have no pane."""
 
     def compute(run: Run | None, first: int) -> Parts:
         kept, aside = admit(plan, pa.concat_tables(rows.parts(run, first)))
@@ -77,7 +77,7 @@ def partials(
 
 
 def part_of(_schema: object, key: Sequence[str]) -> Column:
-    """Say in which part of a table a row is kept: some windows each."""
+    """Return the part of a table that a row belongs to. Each part has several windows."""
 
     def of(rows: pa.Table, _now: int) -> pa.Array:
         windows = [name for name in key if pa.types.is_struct(rows.schema.field(name).type)]
@@ -90,7 +90,7 @@ def part_of(_schema: object, key: Sequence[str]) -> Column:
 
 
 def one_per_key(rows: Frame, key: Sequence[str], *_then: object) -> Frame:
-    """Keep of each key the row of the longest wait; of equal ones the newest, then what comes."""
+    """Keep the row of the longest wait of each key; of equal waits a new one, not a deletion."""
 
     def rank(row: dict[str, Any]) -> tuple[Any, ...]:
         return (

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 FAULTS, STEP = 6, 20
-"""As many as fit into a minute, over several kinds of queries. `make chaos` causes 200."""
+"""Few enough for a minute, in several kinds of queries. `make chaos` causes 200."""
 
 
 @pytest.mark.jvm

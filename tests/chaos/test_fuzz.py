@@ -1,4 +1,4 @@
-"""Damaged bytes: an error that says so each time, never other rows, never a dead process."""
+"""Damaged bytes always raise an error that says so. They never give other rows or end a process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHOWN = 1_700_000_000_000
 
 @st.composite
 def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """Draw a way to damage bytes: flip a bit, cut, repeat, write over, or swap two pieces."""
+    """Draw a kind of damage: flip a bit, cut, repeat, overwrite, or swap two pieces."""
     kind, at, other = (
         draw(st.sampled_from(["flip", "cut", "more", "over", "swap"])),
         *(draw(st.floats(0, 1, exclude_max=True)) for _ in range(2)),
@@ -109,13 +109,13 @@ def _held(name: str) -> Handle:
 
 
 def held(name: str) -> Handle:
-    """Return what a bucket holds after some micro-batches."""
+    """Return the state of a bucket after some micro-batches."""
     return deepcopy(_held(name))
 
 
 @cache
 def sound(name: str) -> list[Any]:
-    """Return what the next micro-batch brings out."""
+    """Return the output of the next micro-batch."""
     return run(name, 3, held(name), parcels(name, 3))
 
 
@@ -145,7 +145,7 @@ def test_damaged_state_is_refused(name: str, damage: Callable[[bytes], bytes], w
     except StateFormatError:
         assert damaged != content
     else:
-        # A chunk that is not due is not read.
+        # Chunks that are not due are not read.
         assert found == sound(name)
 
 
@@ -163,7 +163,7 @@ def test_damaged_parcels_are_refused(
 
     try:
         for row in run(name, 0, Handle(), rows):
-            # Other outputs are numbers of rows without any, or the tally, which is JSON.
+            # Other outputs hold only a number of rows, or the tally, which is JSON.
             if row["output"] in ("ready", "late") or (row["blob"] and row["output"] != TALLY):
                 decode(row["blob"])
     except StateFormatError:
@@ -202,7 +202,7 @@ def test_damaged_offsets_of_a_replay_are_refused(damage: Callable[[bytes], bytes
     try:
         offset = json.loads(damage(line))
     except ValueError:
-        # Spark reads the line, and refuses what is no JSON.
+        # Spark reads the line first, and refuses invalid JSON.
         return
 
     if offset == POSITION.to_offset():

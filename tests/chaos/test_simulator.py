@@ -29,14 +29,14 @@ PARTS = 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_is_lost_whatever_breaks(part: int) -> None:
+def test_no_fault_loses_rows(part: int) -> None:
     each = SCHEDULES // PARTS
     for seed in range(part * each, (part + 1) * each):
         simulate(seed, ENTRIES)
 
 
 def test_a_schedule_follows_from_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An owner writes down since when it is one.
+    # An owner record contains the time at which it was written.
     monkeypatch.setattr("time.strftime", lambda *_: "today")
     first, again = (Simulation(Schedule.draw(7, ENTRIES)) for _ in range(2))
     first.run()
@@ -54,7 +54,7 @@ def recorded_too_early(rows: DataFrame, path: str, number: int, owner: Owner) ->
 
 
 def written_over(rows: DataFrame, path: str, number: int, owner: Owner) -> None:
-    """Write a batch to one place, which is the same for all drivers."""
+    """Write a batch to a path that is the same for all drivers."""
     same = Owner(owner.checkpoint, owner.id, owner.epoch, "r1-0")
     WRITE(rows, path, number, same)
 
@@ -80,11 +80,11 @@ BROKEN: dict[str, tuple[str, Any, str, Any]] = {
     "a place is used twice": ("upsert", Manifest, "used", property(lambda _: set())),
     "a reader loses its files": ("upsert", files, "KEPT", 0),
 }
-"""Something that is broken on purpose, and a plan in which it shows."""
+"""Code that is broken on purpose, and a plan that reveals it."""
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_on_purpose_is_found(name: str) -> None:
+def test_code_that_is_broken_on_purpose_is_found(name: str) -> None:
     plan, owner, attribute, broken = BROKEN[name]
     entries = [entry for entry in ENTRIES if entry.name == plan]
     with patch.object(owner, attribute, broken), pytest.raises(Violation, match=r"seed \d+: "):

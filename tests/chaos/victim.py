@@ -14,7 +14,7 @@ from tests.support.short_lived import CONFIG
 
 
 def die(_name: str) -> None:
-    """End the whole process group, as a machine that stops does."""
+    """Kill the whole process group, as if the machine had stopped."""
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 

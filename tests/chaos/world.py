@@ -1,7 +1,7 @@
-"""What drivers share: a disk, states, a clock; and who may do the next effect.
+"""The world that drivers share: a disk, states, a clock, and the order of their effects.
 
-Each driver runs in a thread of its own, but only one at a time: a schedule says how many effects
-each may do before it is another's turn. So a run follows from its seed alone.
+Each driver has a thread of its own, but only one runs at a time. The schedule says how many effects
+a driver may have before it is another's turn, so the seed alone determines the run.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 FOREVER = 1 << 60
 START = 1_700_000_000_000_000
-"""What the wall clock shows at the beginning, in microseconds."""
+"""The wall clock at the beginning, in microseconds."""
 
 
 class Driver:
-    """A process that runs a query, and how it ends."""
+    """A process that runs a query, and its end."""
 
     def __init__(self, world: World, name: str, body: Callable[[], None]) -> None:
         self.world, self.name, self.body = world, name, body
         self.effects = 0
         self.budget = 0
         self.fates: dict[int, str] = {}
-        """At which effect it ends, or finds the disk full, and how."""
+        """The effects at which it ends or finds the disk full, and which of these happens."""
         self.is_dead = self.is_done = self.is_full = self.is_stopped = False
         self.runs = 0
-        """How many queries of its are running."""
+        """Number of its running queries."""
         world.drivers.append(self)
         self.error: BaseException | None = None
         self.locks: dict[str, Any] = {}
@@ -59,7 +59,7 @@ class Driver:
         self._thread.start()
 
     def go(self, effects: int = FOREVER) -> None:
-        """Let it do so many effects, or all up to its end."""
+        """Let it run for this many effects, or to its end."""
         if not self.is_done:
             self.budget = effects
             self.world.current = self
@@ -67,12 +67,12 @@ class Driver:
             self.world.back.acquire()
 
     def kill(self) -> None:
-        """End it where it is."""
+        """End it at its current effect."""
         self.is_dead = True
         self.go()
 
     def pause(self) -> None:
-        """Let others go on, if its turn is over."""
+        """Let other drivers continue, if its turn is over."""
         self.budget -= 1
         if self.budget == 0:
             self.world.back.release()
@@ -121,7 +121,7 @@ class World:
         if driver.is_dead:
             raise Crash(what)
         if verb != "sync":
-            # What is seen between a move and its sync may be gone after a power cut, on any disk.
+            # A power cut may undo what a reader sees between a move and its sync, on any disk.
             self._look()
         driver.effects += 1
         self.log.append(f"{driver.name} {driver.effects}: {verb} {what}")
@@ -140,14 +140,14 @@ class World:
         return FULL if driver.is_full and verb == "write" else None
 
     def _stop(self, driver: Driver) -> None:
-        """Stop the query of a driver, if it runs one; the driver goes on."""
+        """Stop the query of a driver, if it runs one. The driver continues."""
         if driver.runs:
             driver.is_stopped = True
             self.log.append(f"{driver.name}: {STOP}")
             raise Stopped
 
     def _look(self) -> None:
-        """Let a reader look, who has no effects."""
+        """Let a reader look at the outputs, without effects."""
         if not self._is_watching:
             driver, self.current = self.current, None
             self._is_watching = True
@@ -157,11 +157,11 @@ class World:
                 self._is_watching, self.current = False, driver
 
     def loses_cache(self) -> bool:
-        """Whether what was persisted has been lost, with an executor."""
+        """Return True if persisted rows are lost, as when an executor dies."""
         return self.current is not None and self.rng.random() < 0.02
 
     def cuts(self, rows: int) -> list[int]:
-        """Say where the rows of a micro-batch are cut into partitions."""
+        """Draw the places where the rows of a micro-batch are cut into partitions."""
         return sorted(self.rng.randint(0, rows) for _ in range(self.rng.choice([0, 1, 2])))
 
     def lock(self, path: str, how: int) -> None:
@@ -174,12 +174,12 @@ class World:
         self._locks[path] = self.current
 
     def unlock(self, path: str) -> None:
-        """Close a file, and with it give back its lock."""
+        """Release the lock of a file that is closed."""
         if self._locks.get(path) is self.current:
             self._locks.pop(path, None)
 
     def free(self, driver: Driver) -> None:
-        """Give back the locks of a process that has ended."""
+        """Release the locks of a process that has ended."""
         self._locks = {path: each for path, each in self._locks.items() if each is not driver}
 
     def end(self) -> None:
@@ -189,7 +189,7 @@ class World:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Let Latecomer run in this world."""
+        """Make Latecomer run in this world."""
         path = type("Path", (DiskPath,), {"disk": self.disk})
         fake = fake_os(self.disk, SimpleNamespace(release=self.unlock))
         uuids = SimpleNamespace(uuid4=lambda: uuid.UUID(int=self.rng.getrandbits(128), version=4))

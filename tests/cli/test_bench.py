@@ -26,7 +26,7 @@ def test_bench_lists_the_benchmarks_of_this_checkout(capfd: pytest.CaptureFixtur
     answer = latecomer("bench", "--list")
 
     assert answer.returncode == 0
-    # They are listed by a process of their own.
+    # Another process lists them.
     assert "Table I of the Impatience paper" in capfd.readouterr().out
 
 
@@ -44,7 +44,7 @@ def test_a_checkout_is_found_from_the_package_and_from_any_folder_of_it(
     assert checkout(tmp_path / "lib/site-packages/latecomer/cli/bench.py") == tmp_path / "other"
 
 
-def test_bench_runs_the_book_with_what_was_asked_and_ends_as_it_does(
+def test_bench_runs_the_book_with_its_arguments_and_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = tmp_path / "benchmarks/book/__main__.py"
@@ -53,7 +53,7 @@ def test_bench_runs_the_book_with_what_was_asked_and_ends_as_it_does(
         "import sys, pathlib; pathlib.Path('asked').write_text(' '.join(sys.argv[1:])); sys.exit(3)"
     )
     (tmp_path / "benchmarks/__init__.py").touch()
-    # The package has a function of the name of this module.
+    # The package has a function with the name of this module.
     module = import_module("latecomer.cli.bench")
     monkeypatch.setattr(module, "checkout", lambda: tmp_path)
 

@@ -57,7 +57,7 @@ def test_an_unknown_command_is_named_and_refused() -> None:
     assert "No such command 'dmeo'" in answer.stderr
 
 
-def test_a_mistake_is_told_without_a_traceback(
+def test_a_mistake_is_reported_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(_console: object, **_options: object) -> None:
@@ -65,7 +65,7 @@ def test_a_mistake_is_told_without_a_traceback(
 
     monkeypatch.setattr(demo, "run", run)
     monkeypatch.setattr(sys, "argv", ["latecomer", "demo"])
-    # typer puts a hook of its own here; it is to be gone after the test.
+    # typer installs a hook here, which must be gone after the test.
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
     with pytest.raises(SystemExit) as exit_:

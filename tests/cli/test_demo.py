@@ -11,7 +11,7 @@ from latecomer.cli import app, main
 from tests.support.commands import latecomer
 
 
-def test_the_demo_is_told_what_to_stream_and_where_to_draw(
+def test_the_demo_gets_its_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told: dict[str, object] = {}

@@ -117,7 +117,7 @@ def test_disorder_on_spark_gives_what_it_gives_without(spark: SparkSession, tmp_
         answer = latecomer("disorder", f"{tmp_path}/in.parquet", target, *options, *more)
         assert answer.returncode == 0, answer.stderr
 
-    # The command asks for this; other tests write times as they please.
+    # The command requires this form; other tests write times in any form.
     spark.conf.unset("spark.sql.parquet.outputTimestampType")
     arrivals = [pq.read_table(tmp_path / name)["arrival"] for name in ("a.parquet", "b.parquet")]
     assert arrivals[0].equals(arrivals[1])

@@ -15,7 +15,7 @@ log = logging.getLogger("latecomer.somewhere.deep")
 
 
 class Screen:
-    """A console that keeps what its spinner said."""
+    """A console that records the texts of its spinner."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -29,7 +29,7 @@ class Screen:
         self.said.append(text)
 
 
-def test_what_the_library_logs_is_shown_and_begins_with_a_capital() -> None:
+def test_log_messages_are_shown_with_a_capital_letter() -> None:
     screen = Screen()
 
     with shown(screen):  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ COMMITS = Path(__file__).parents[2] / ".." / "shared" / "data" / "git-commits.pa
 
 
 def profile(*arguments: object) -> str:
-    """Run the command in this process; what it raises is raised."""
+    """Run the command in this process, and pass on its errors."""
     answer = CliRunner().invoke(app, ["profile", *map(str, arguments)], catch_exceptions=True)
     if answer.exception is not None and not isinstance(answer.exception, SystemExit):
         raise answer.exception
@@ -133,7 +133,7 @@ def test_a_large_file_is_read_batch_by_batch(
         ("trades.parquet", ["--time", "at", "--arrival", "device"], 'the arrival column "device"'),
     ],
 )
-def test_what_it_cannot_read_is_refused(
+def test_files_that_cannot_be_read_are_refused(
     trades: Path, name: str, options: list[str], message: str
 ) -> None:
     (trades.parent / "text.txt").write_text("at\n")

@@ -1,4 +1,4 @@
-"""`latecomer replay`. Which rows are in which file is tested in generate/replay."""
+"""`latecomer replay`. Tests in generate/replay check which rows are in which file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_replay_with_a_speed_ends_when_all_has_arrived(tmp_path: Path) -> None:
     )
 
     assert answer.returncode == 0, answer.stderr
-    # A slow machine writes fewer files; which rows are in which is tested with a clock of its own.
+    # A slow machine writes fewer files. Other tests check their rows, with a simulated clock.
     assert [row for file in files(tmp_path / "out").values() for row in file] == ["a0", "a1", "a2"]
 
 

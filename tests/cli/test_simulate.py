@@ -24,7 +24,7 @@ def test_simulate_writes_and_measures_a_stream(tmp_path: Path, model: str) -> No
     ("option", "message"),
     [(["--seed", "-1"], "seed must be 0 or more"), (["--amount", "inf"], "amount")],
 )
-def test_simulate_refuses_what_makes_no_stream(
+def test_simulate_refuses_options_that_give_no_stream(
     tmp_path: Path, option: list[str], message: str
 ) -> None:
     answer = latecomer("simulate", "synthetic", f"{tmp_path}/out.parquet", *option)

@@ -13,7 +13,7 @@ from latecomer.errors import ColumnNotFoundError, LatecomerError, OptionError
 
 
 def what_if(*arguments: object) -> str:
-    """Run the command in this process; what it raises is raised."""
+    """Run the command in this process, and pass on its errors."""
     answer = CliRunner().invoke(app, ["what-if", *map(str, arguments)])
     if answer.exception is not None and not isinstance(answer.exception, SystemExit):
         raise answer.exception
@@ -45,7 +45,7 @@ def test_windows_with_waits_and_recalls(trades: Path, tmp_path: Path) -> None:
 
     trials = {trial["asked"]: trial for trial in json.loads(answer)["trials"]}
     assert list(trials) == ["0 seconds", "2 minutes", "recall 0.9"]
-    # The row at 3 s comes after one at 61 s: its window is closed. b's at 62 s is its only one.
+    # The row at 3 s comes after one at 61 s, so its window is closed. "b" has only the row at 62 s.
     assert (trials["0 seconds"]["late"], trials["0 seconds"]["missing"]) == (2, 1)
     assert trials["0 seconds"]["errors"]["total"]["largest"] == 4
     assert trials["2 minutes"]["wrong"] == 0
@@ -93,7 +93,7 @@ def test_hopping_windows_and_batches_by_arrival(trades: Path) -> None:
         (["--wait", "often"], LatecomerError, "often"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(
+def test_options_that_cannot_be_tried_are_refused(
     trades: Path, arguments: list[str], error: type[LatecomerError], words: str
 ) -> None:
     with pytest.raises(error, match=words):

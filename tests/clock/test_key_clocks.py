@@ -31,24 +31,24 @@ def rows(*keys: str | None) -> pa.Table:
 
 
 def by_row(times: Times, slots: Positions) -> Times:
-    """A row is held until the watermark reaches it."""
+    """Return the deadlines of rows in a sort: their times."""
     return times
 
 
 def by_window(times: Times, slots: Positions) -> Times:
-    """A row is held until its window of 50 ms is over."""
+    """Return the deadlines of rows in windows of 50 ms: the ends of their windows."""
     return (times // (50 * MS) + 1) * 50 * MS
 
 
 def after(elapsed: int) -> Clock:
-    """The clock of all together when so many milliseconds have passed by the wall clock."""
+    """Return the common clock after so many milliseconds of the wall clock."""
     return Clock(NEVER, NEVER, elapsed * MS)
 
 
 def heard(
     policy: ClockPerKey = POLICY, chunks: MemoryChunks | None = None, **newest: int
 ) -> KeyClocks:
-    """Make clocks of keys that have heard of times in milliseconds."""
+    """Return the clocks of keys after rows with times in milliseconds."""
     clocks = KeyClocks(policy, SCHEMA, chunks or MemoryChunks())
     found = clocks.find(rows(*newest))
     times = np.array([*newest.values()]) * MS
@@ -166,7 +166,7 @@ def test_at_the_end_every_watermark_is_there() -> None:
     assert clocks.watermarks.tolist() == [FOREVER, FOREVER]
 
 
-def test_the_way_of_each_watermark_is_told_by_slot() -> None:
+def test_each_slot_has_the_advance_of_its_watermark() -> None:
     clocks = heard(a=30, b=13)
     clocks.advance(UNKNOWN)
     clocks.hear(np.array([0]), np.array([40 * MS]), UNKNOWN)
@@ -214,7 +214,7 @@ def test_clocks_go_on_where_they_were_written() -> None:
 
     assert again.watermarks.tolist() == [25 * MS, 8 * MS]
     assert again.find(rows("b", "c")).tolist() == [1, 2]
-    # What is read from a checkpoint may be changed.
+    # Arrays read from a checkpoint can be changed.
     again.hear(np.array([1]), np.array([50 * MS]), UNKNOWN)
     again.advance(UNKNOWN)
     assert again.watermarks.tolist() == [25 * MS, 45 * MS, NEVER]

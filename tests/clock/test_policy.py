@@ -68,7 +68,7 @@ def test_at_the_end_all_streams_are_at_it() -> None:
         (BY_RECALL, 2, (), (0.9, 0.99)),
     ],
 )
-def test_a_policy_says_how_many_answers_there_are_and_by_what(
+def test_a_policy_knows_the_number_of_answers_and_their_names(
     policy: ClockPolicy, answers: int, columns: tuple[str, ...], recalls: tuple[float, ...]
 ) -> None:
     assert (policy.answers, policy.columns, policy.recalls) == (answers, columns, recalls)
@@ -133,7 +133,7 @@ def test_streams_meet_at_a_common_time() -> None:
         BY_RECALL.check_meeting(BY_RECALL, {})
 
 
-def test_a_checkpoint_knows_the_clock_and_what_it_waits_for() -> None:
+def test_a_checkpoint_identifies_the_clock_and_its_waits() -> None:
     assert OneClock((5,)).identity == {"clock": "one clock", "wait": 5}
     assert ONE.identity == {"clock": "one clock", "wait": [SECOND, 5 * SECOND]}
     assert PER_KEY.identity == {

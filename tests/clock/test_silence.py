@@ -1,4 +1,4 @@
-"""Time goes on when nothing comes."""
+"""The clock advances while no rows come."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from latecomer.time import NEVER
 
 
 def reached(ticks: list[tuple[int, int]], idle: int = 20) -> list[int]:
-    """How far time is at each tick, given the newest time and the wall clock."""
+    """Return the clock at each tick, given the newest time and the wall clock."""
     silence, found = Silence(), []
     for newest, now in ticks:
         silence = silence.ticked(newest, now, idle)
@@ -42,7 +42,7 @@ def test_time_does_not_go_back_when_rows_come_from_before_the_silence() -> None:
     assert reached([*ticks, (20, 40)])[-2:] == [37, 37]
 
 
-def test_a_wall_clock_that_is_set_back_moves_nothing_back() -> None:
+def test_a_wall_clock_that_is_set_back_does_not_move_the_clock_back() -> None:
     assert reached([(7, 0), (7, 5), (7, 10), (7, 15), (7, 20), (7, 3), (7, 4)])[-2:] == [27, 27]
 
 

@@ -25,7 +25,7 @@ WAIT = 5
 POLICY = ClockBySource((WAIT * MILLI,), sources=("partition",), promise="is_last")
 
 Row = tuple[int, int, bool]
-"""Time, partition, and whether it is a promise."""
+"""Time, partition, and whether the row is a promise."""
 
 
 def table(rows: Sequence[Row], first: int = 0) -> pa.Table:
@@ -36,7 +36,7 @@ def table(rows: Sequence[Row], first: int = 0) -> pa.Table:
     return pa.table([*map(list, columns), [*range(first, first + len(rows))]], schema=schema)
 
 
-def test_rows_say_how_far_their_sources_are_and_what_they_promise() -> None:
+def test_rows_advance_their_sources_and_may_be_promises() -> None:
     found = told(POLICY, TIME, table([(3, 0, False), (9, 1, True), (12, 1, False)]))
 
     by_source = {row.pop("source"): row for row in found.to_pylist()}
@@ -70,12 +70,12 @@ def test_silent_sources_are_left_out_and_if_all_are_the_fastest_counts() -> None
 
     assert [clocks.clock(policy, at).watermark // MILLI for at in (6, 9)] == [12, 12]
     assert clocks.clock(policy, 10).watermark == 40 * MILLI
-    # All are silent since 6: time goes on by itself.
+    # All sources are silent since 6, so the clock advances by itself.
     assert clocks.clock(policy, 6 + 25 * MILLI).watermark == 65 * MILLI
 
 
 def brute(batches: Sequence[Sequence[Row]]) -> list[list[int]]:
-    """Find the late rows of each micro-batch: looks at all rows before it, source by source."""
+    """Return the late rows of each micro-batch, from all rows before it, source by source."""
     late, before, mark, number = [], [], -1, 0
     for batch in batches:
         marks = []
@@ -132,7 +132,7 @@ def test_silence_leaves_a_source_out_of_a_running_stream() -> None:
 @given(batches=st.lists(st.lists(ROWS, max_size=5), max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_promises_move_the_clock_of_their_key_alone(batches: list[list[Row]]) -> None:
-    """The rows of a key move its clock in their own micro-batch, once they have been looked at."""
+    """The rows of a key move its clock in their own micro-batch, after they were processed."""
     ordered = lc.disordered(
         table([]), time="time", unit="ms", key="partition", clock="key", promise="is_last"
     ).sort(wait="5 milliseconds")
@@ -149,7 +149,7 @@ def test_promises_move_the_clock_of_their_key_alone(batches: list[list[Row]]) ->
         for time, key, is_last in batch:
             marks[key] = max(marks.get(key, -99), time if is_last else time - WAIT)
 
-    # One operator for all keys, and then a chain for each.
+    # First one operator for all keys, then a chain for each key.
     distinct = ordered.distinct("id", within="1 second")
     for stream in (ordered, distinct):
         found = stream.run(tables)
@@ -157,7 +157,7 @@ def test_promises_move_the_clock_of_their_key_alone(batches: list[list[Row]]) ->
         assert found.ready.num_rows == first - len(late)
 
 
-def test_what_does_not_go_with_sources_and_promises_is_refused() -> None:
+def test_options_that_exclude_sources_and_promises_are_refused() -> None:
     def rows(**options: Any) -> lc.DisorderedStream:  # noqa: ANN401
         return lc.disordered(table([]), time="time", unit="ms", **options)
 

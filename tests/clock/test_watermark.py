@@ -26,7 +26,7 @@ def test_a_time_is_rounded_down_to_a_tick(newest: int, expected: int) -> None:
 
 @pytest.mark.parametrize("newest", [NEVER, NEVER + 1, NEVER + TICK, FOREVER - 1])
 @pytest.mark.parametrize("wait", [0, 1, FOREVER - 1])
-def test_the_clock_stays_within_what_a_time_can_be(newest: int, wait: int) -> None:
+def test_the_clock_stays_within_the_range_of_times(newest: int, wait: int) -> None:
     clock = Clock.at(newest, wait)
 
     assert NEVER <= clock.watermark <= clock.newest <= newest

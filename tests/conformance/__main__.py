@@ -9,7 +9,7 @@ from tests.support.short_lived import session
 
 
 def main() -> int:
-    """Run the vectors of one file; fail if one of them does."""
+    """Run the vectors of one file; fail if one of them fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("file", type=Path, help="a JSON file of vectors")
     parser.add_argument("--host", choices=["local", "spark"], default="local")

@@ -1,4 +1,4 @@
-"""What became of a vector, and why some cannot be run."""
+"""The outcome of a vector, and the error for vectors that cannot be run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,15 +7,15 @@ Vector = dict[str, Any]
 
 
 class NotApplicableError(Exception):
-    """A vector that cannot be said; tells why."""
+    """A vector cannot be expressed in Latecomer; the message says why."""
 
 
 Outcome = dict[str, Any] | Exception
-"""What a vector gave, or why it gave nothing."""
+"""The results of a vector, or the error that it raised."""
 
 
 def one_by_one(run: Callable[[Vector], dict[str, Any]]) -> Callable[[list[Vector]], list[Outcome]]:
-    """Run vectors one after the other."""
+    """Return a function that runs vectors one after the other."""
 
     def attempt(vector: Vector) -> Outcome:
         try:

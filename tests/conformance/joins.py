@@ -1,6 +1,6 @@
-"""The kinds of window joins: K-slack, Synchronizer, the join, and all three in a row.
+"""The kinds of window joins: K-slack, Synchronizer, the join, and all three in sequence.
 
-An expectation that differs from what was got only in an order that is free is taken as met.
+Results of the same time may come in any order, so a difference in that order is no failure.
 """
 
 import json
@@ -23,7 +23,7 @@ Vector = dict[str, Any]
 
 
 def k_slack(vector: Vector) -> dict[str, Any]:
-    """One stream, arrival by arrival; the wait may change between two of them."""
+    """Run one stream, arrival by arrival; the wait may change between arrivals."""
     arrivals, wait = vector["arrivals"], vector["params"]["k"]
     waits = dict([[0, wait]] if isinstance(wait, int) else wait)
     buffer, out, delays, newest = Reordering(1), Tuples.none(), [], NEVER
@@ -46,7 +46,7 @@ def by_time(rows: Iterable[list[Any]]) -> list[list[Any]]:
 
 
 def synchronizer(vector: Vector) -> dict[str, Any]:
-    """Tuples of several streams, one by one."""
+    """Run tuples of several streams, one by one."""
     arrivals = vector["arrivals"]
     buffer = Reordering(vector["params"]["streams"])
     out: list[list[Any]] = []
@@ -57,14 +57,14 @@ def synchronizer(vector: Vector) -> dict[str, Any]:
         some = [arrivals[row] for row in rows]
         out += some
         per_arrival.append([row[2] for row in some])
-        # The paper's clock starts at 0, ours before every time.
+        # The paper's clock starts at 0; ours starts before every time.
         clocks.append(0 if buffer.clock == NEVER else buffer.clock)
     held = by_time(arrivals[row] for row in buffer.held.rows)
     return {"order": out, "per_arrival": per_arrival, "t_sync": clocks, "held": held}
 
 
 def window_join(vector: Vector) -> dict[str, Any]:
-    """The join alone, fed in the order of the vector."""
+    """Run the join alone, with tuples in the order of the vector."""
     arrivals, params = vector["arrivals"], vector["params"]
     known, joiner = started(arrivals, params)
     seen = joiner.push(received(arrivals, 0, len(arrivals)), known)
@@ -79,7 +79,7 @@ def window_join(vector: Vector) -> dict[str, Any]:
 
 
 def pipeline(vector: Vector) -> dict[str, Any]:
-    """K-slack, Synchronizer and join; the true results come from the same rows in order."""
+    """Run K-slack, Synchronizer and join; the true results come from the same rows in order."""
     arrivals, params = vector["arrivals"], vector["params"]
     expected = vector["expected"]
     put_in, got = run(arrivals, params, params["ks"])
@@ -96,7 +96,7 @@ def pipeline(vector: Vector) -> dict[str, Any]:
 
 
 def same_k(vector: Vector) -> dict[str, Any]:
-    """Different waits, and one for all: Theorem 1."""
+    """Run with different waits, and with one wait for all streams (Theorem 1)."""
     arrivals, params = vector["arrivals"], vector["params"]
     many = len(params["ks"])
     _, own = run(arrivals, params, params["ks"])
@@ -121,7 +121,7 @@ def true_results(arrivals: list[list[Any]], params: dict[str, Any]) -> list[list
 def run(
     arrivals: list[list[Any]], params: dict[str, Any], waits: list[int]
 ) -> tuple[Tuples, list[list[Any]]]:
-    """Send tuples all the way, one by one; return what the join received, and its results."""
+    """Run tuples through all three, one by one; return the input of the join, and its results."""
     buffers, together = [Reordering(1) for _ in waits], Reordering(len(waits))
     put_in = Tuples.none()
     for number, (stream, time, _) in enumerate(arrivals):
@@ -133,7 +133,7 @@ def run(
 
 
 def started(arrivals: list[list[Any]], params: dict[str, Any]) -> tuple[KnownRows, WindowJoiner]:
-    """Start the join of a vector, with the rows of its streams, which are numbered as they came."""
+    """Start the join of a vector, with the rows of its streams, numbered in order of arrival."""
     many = len(params["windows"])
     on, where = condition(params["condition"], many)
     own = [[at for at, row in enumerate(arrivals) if row[0] == stream] for stream in range(many)]
@@ -143,7 +143,7 @@ def started(arrivals: list[list[Any]], params: dict[str, Any]) -> tuple[KnownRow
 
 
 def table(values: list[Any], params: dict[str, Any]) -> pa.Table:
-    """Write values as columns: those of a list have a column each."""
+    """Return values as columns; each item of a list has a column."""
     if params["condition"]["type"] in ("distance", "expr"):
         pairs = [value if isinstance(value, list) else [value, 0] for value in values]
         return pa.table(
@@ -155,7 +155,7 @@ def table(values: list[Any], params: dict[str, Any]) -> pa.Table:
 
 
 def condition(asked: dict[str, Any], many: int) -> tuple[Equalities, Condition | None]:
-    """Read the condition of a vector."""
+    """Return the condition of a vector."""
     if asked["type"] == "equal":
         return Equalities.common(*["a0"] * many), None
     if asked["type"] == "star":
@@ -175,20 +175,20 @@ def condition(asked: dict[str, Any], many: int) -> tuple[Equalities, Condition |
 
 
 def came(rows: list[list[Any]], first: int) -> Arrivals:
-    """Write rows as arrivals, numbered from there on."""
+    """Return rows as arrivals, numbered from `first`."""
     streams, times = (np.array([row[i] for row in rows], np.int64) for i in range(2))
     return Arrivals(streams, times, np.arange(first, first + len(rows)))
 
 
 def received(arrivals: list[list[Any]], start: int, stop: int) -> Tuples:
-    """Write arrivals as tuples whose rows are their places."""
+    """Return arrivals as tuples whose row numbers are their positions."""
     some = arrivals[start:stop]
     streams, times = (np.array([row[i] for row in some], np.int64) for i in range(2))
     return Tuples(streams, times, np.arange(start, stop), np.zeros(len(some), np.int64))
 
 
 def results(arrivals: list[list[Any]], seen: Probes) -> list[list[Any]]:
-    """Write results as vectors do."""
+    """Return results in the form of vectors."""
     return [
         [time, [arrivals[row][2] for row in rows]]
         for time, rows in zip(seen.times.tolist(), seen.results.tolist(), strict=True)
@@ -196,12 +196,12 @@ def results(arrivals: list[list[Any]], seen: Probes) -> list[list[Any]]:
 
 
 def same(told: list[Any], expected: list[Any]) -> bool:
-    """Compare two lists, but for the order of neighbours of the same time."""
+    """Compare two lists, ignoring the order of neighbours of equal time."""
     return in_one_order(told) == in_one_order(expected)
 
 
 def in_one_order(rows: list[Any]) -> list[Any]:
-    """Sort neighbours of the same time: results begin with it, tuples have it second."""
+    """Sort neighbours of equal time, which comes first in results and second in tuples."""
     runs = groupby(rows, key=lambda row: row[0] if isinstance(row[1], list) else row[1])
     return [row for _, some in runs for row in sorted(some, key=str)]
 

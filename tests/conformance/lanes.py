@@ -1,16 +1,16 @@
-"""Many vectors in one streaming query, one behind the other.
+"""Many vectors in one streaming query, one after the other.
 
-A streaming query takes seconds to start, and a vector a few micro-batches. Vectors that ask for
-the same are therefore *lanes* of one query:
+A streaming query takes seconds to start, and a vector needs a few micro-batches. Vectors with the
+same query are therefore *lanes* of one query:
 
     micro-batch       0      1      2      3      4      5
     lane 0            rows   rows   rows
     lane 1                                 rows   rows
     end                                                  a row far ahead moves the clock
 
-The times of a lane are moved behind all of the lanes before it, by the same span. So the clock that
-it meets is before all its own times, as at the beginning of a stream; and what it still holds when
-the next lane begins comes out then, as at the end of one. The first lane keeps its times.
+The times of a lane are shifted to be after those of all lanes before it. So the clock at its start
+is before all its times, as at the beginning of a stream. Rows that it still holds when the next
+lane begins come out then, as at the end of a stream. The first lane keeps its times.
 """
 
 import tempfile
@@ -28,10 +28,10 @@ from latecomer.api.readable import Readable
 from tests.support.streaming import PerBatch, source
 
 Row = list[Any]
-"""An id, a time in milliseconds, and what else a row has."""
+"""An id, a time in milliseconds, and the other columns."""
 Found = dict[str, Any]
 Step = dict[str, Any]
-"""Rows that come, or a watermark."""
+"""Rows that arrive, or a watermark."""
 
 CLOCK_ID, CLOCK_LANE = -1, -1
 """Marks of rows that only move the clock."""
@@ -39,15 +39,15 @@ CLOCK_ID, CLOCK_LANE = -1, -1
 
 @dataclass(slots=True)
 class Lane:
-    """The micro-batches of one vector, and what came out of each."""
+    """The micro-batches of one vector, and the output of each."""
 
     batches: list[list[Row]]
     offset: int = 0
-    """By how much its times were moved."""
+    """The shift of its times."""
     ready: list[list[Found]] = field(default_factory=list)
     late: list[list[Found]] = field(default_factory=list)
     rest: list[Found] = field(default_factory=list)
-    """What came out after its last micro-batch."""
+    """The output after its last micro-batch."""
 
     @property
     def times(self) -> list[int]:
@@ -57,7 +57,7 @@ class Lane:
 
 @contextmanager
 def one_partition(session: SparkSession) -> Iterator[None]:
-    """Let queries have one task in each stage: those of vectors have only a few rows."""
+    """Run queries with one task in each stage, because vectors have only a few rows."""
     name = "spark.sql.shuffle.partitions"
     before = session.conf.get(name)
     session.conf.set(name, "1")
@@ -68,9 +68,9 @@ def one_partition(session: SparkSession) -> Iterator[None]:
 
 
 def led(batches: list[list[Row]]) -> list[list[Row]]:
-    """Give the clock of each row before the row comes, so that its own time counts.
+    """Move the clock to the time of each row one micro-batch before the row.
 
-    There is a micro-batch more, the first. It brings only the clock.
+    An additional first micro-batch moves the clock for the first row.
     """
     firsts = [[CLOCK_ID, batch[0][1]] for batch in batches if batch]
     return [firsts[:1], *([*batch, *firsts[n + 1 : n + 2]] for n, batch in enumerate(batches))]
@@ -83,7 +83,7 @@ def times_of(steps: Sequence[Step]) -> list[int]:
 
 
 def span(steps: Sequence[Step]) -> int:
-    """Return a span that is longer than that from the first time of a vector to the last."""
+    """Return a span longer than that between the first and the last time of a vector."""
     times = times_of(steps)
     return max(times, default=0) - min(times, default=0) + 10
 
@@ -91,16 +91,16 @@ def span(steps: Sequence[Step]) -> int:
 class Steps:
     """Rows and watermarks as micro-batches.
 
-    A watermark is known one micro-batch after the row that tells it. So that row goes along with
-    the rows before, and what it lets out comes with the rows behind, if there are any: rows that
-    are released by the step that brings them can be told from those that were held.
+    A watermark takes effect one micro-batch after the row that moves the clock. That row therefore
+    shares a micro-batch with the rows before it. The rows that the watermark releases come out with
+    the rows after it, if there are any; their ids show which rows were held before.
     """
 
     def __init__(self, steps: Sequence[Step], wait: int, *, apart: bool = False) -> None:
         """Lay out steps, with a wait that is longer than their span.
 
-        Where they are to be apart, what a watermark lets out comes before the rows behind it. Only
-        the first operator of a stage is told the clock before the rows.
+        With `apart`, each watermark has a micro-batch without rows for its output. Operators need
+        that unless they are the first of a stage, which alone gets the clock before the rows.
         """
         self.lane = Lane([])
         self._seen: list[tuple[int, bool]] = []
@@ -125,11 +125,11 @@ class Steps:
             batches.append([])
 
     def step_of(self, micro_batch: int) -> int:
-        """Return the step that brought the rows of a micro-batch."""
+        """Return the step whose rows are in a micro-batch."""
         return self._seen.index((micro_batch, True))
 
     def told(self) -> tuple[list[list[Found]], list[list[Found]]]:
-        """Return the rows that were ready, and those that were late, with each step."""
+        """Return the ready rows and the late rows of each step."""
         ready, late = [], []
         for at, brings_rows in self._seen:
             own = {row[0] for row in self.lane.batches[at]}
@@ -151,15 +151,15 @@ def play(
     grid: int = 1,
     fails: type[Exception] | None = None,
 ) -> int | None:
-    """Run lanes in one query; what comes out is put into them.
+    """Run lanes in one query, and store its output in them.
 
     Args:
-        lanes: The lanes. Those whose times are early come first.
+        lanes: The lanes. They are run in order of their first times.
         columns: The columns of their rows.
-        build: Makes the stream to start. Rows have the column `lane`, too.
-        after: How far after the last row the clock must be for everything to come out.
-        grid: Times are moved by multiples of this.
-        fails: What the query is expected to fail with.
+        build: Returns the stream to start. Rows also have the column `lane`.
+        after: The distance from the last row to the clock that releases everything.
+        grid: Times are shifted by multiples of this.
+        fails: The error that the query is expected to raise.
 
     Returns:
         The number of the micro-batch that failed.
@@ -180,7 +180,7 @@ def play(
             lane.ready, lane.late = ([[] for _ in lane.batches] for _ in range(2))
         return None
     batches[-1].append([CLOCK_LANE, CLOCK_ID, newest + after])
-    # What else rows have, those that only move the clock have as any other.
+    # Rows that only move the clock have the other columns of any row.
     more = next((row[3:] for batch in batches for row in batch if row[3:]), [])
     tables = [
         pa.table([[[*row, *more][i] for row in batch] for i in range(len(schema))], schema=schema)
@@ -200,7 +200,7 @@ def _streamed(
     build: Callable[[DataFrame], Readable],
     fails: type[Exception] | None,
 ) -> tuple[PerBatch, PerBatch, int | None]:
-    """Run one query; return what was ready and what was late, and which micro-batch failed."""
+    """Run one query; return the ready and the late rows, and which micro-batch failed."""
     session = lc.session()
     ready: PerBatch = {}
     late: PerBatch = {}

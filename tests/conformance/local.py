@@ -42,7 +42,7 @@ SCHEMA = pa.schema({"id": pa.int64(), "time": pa.int64()})
 
 
 def table(rows: list[list[int]]) -> pa.Table:
-    """Write [id, time] pairs as a batch."""
+    """Return [id, time] pairs as a batch."""
     return pa.table(
         [[row[0] for row in rows], [row[1] * TICK for row in rows]],
         schema=SCHEMA,
@@ -50,14 +50,14 @@ def table(rows: list[list[int]]) -> pa.Table:
 
 
 def ids(batch: pa.Table) -> list[int]:
-    """Read the ids of a batch."""
+    """Return the ids of a batch."""
     return list(batch.column("id").to_pylist())
 
 
 class RowHost(LocalHost):
-    """A host whose clock counts the rows of a batch before the batch is processed.
+    """A host whose clock counts the rows of a batch before it processes them.
 
-    Our hosts count them after it, as Spark does; the vectors have both.
+    Latecomer's hosts count them afterwards, as Spark does; the vectors have both.
     """
 
     def step(self, *batches: Batch, now: int | None = None) -> Step:
@@ -68,15 +68,15 @@ class RowHost(LocalHost):
 
 
 HOSTS = {"batch": LocalHost, "row": RowHost}
-"""By what a vector calls its clock."""
+"""Hosts by the name of the clock in vectors."""
 
 
 @patch.object(sorting, "LONG", 0)
 def sort(vector: Vector) -> dict[str, Any]:
-    """Explicit rows and watermarks, into the sorter itself.
+    """Push explicit rows and watermarks into the sorter.
 
-    The vectors count the runs of the paper's algorithm, which places every ascending piece. The
-    sorter otherwise sorts short pieces before it places them.
+    The vectors count the runs of the paper's algorithm, which places every ascending piece. By
+    default the sorter sorts short pieces before it places them.
     """
     sorter = Sort(TIME).start(SCHEMA, MemoryChunks())
     got: dict[str, Any] = {"ready": [], "late": [], "runs": []}
@@ -93,7 +93,7 @@ def sort(vector: Vector) -> dict[str, Any]:
 
 
 def sort_wait(vector: Vector) -> dict[str, Any]:
-    """Batches and a wait, through the whole host."""
+    """Run batches with a wait on the whole host."""
     params = vector["params"]
     plan = Plan(
         Source(TIME), OneClock((params["wait"] * TICK,)), "divert", (Stage((), (Sort(TIME),)),)
@@ -111,7 +111,7 @@ def sort_wait(vector: Vector) -> dict[str, Any]:
 
 
 def keyed(batches: list[list[list[Any]]], tick: int = 1) -> tuple[list[pa.Table], pa.Schema, Typed]:
-    """Write batches of [id, time, key, value]; return their schema, and how keys are written."""
+    """Return batches of [id, time, key, value], their schema, and the type of their keys."""
     rows = [row for batch in batches for row in batch]
     key = Typed.of((row[2] for row in rows), otherwise=pa.string())
     value = Typed.of((row[3] for row in rows), otherwise=pa.int64())
@@ -132,7 +132,7 @@ def keyed(batches: list[list[list[Any]]], tick: int = 1) -> tuple[list[pa.Table]
 
 
 def windows(vector: Vector) -> dict[str, Any]:
-    """Tumbling windows per key, after one or several waits."""
+    """Aggregate tumbling windows of each key, with one or several waits."""
     params = vector["params"]
     waits = tuple(wait * TICK for wait in params["waits"])
     made: dict[str, Aggregate] = {"count": agg.count(), "sum": agg.sum("value")}
@@ -161,7 +161,7 @@ def windows(vector: Vector) -> dict[str, Any]:
 
 
 def levels(vector: Vector) -> dict[str, Any]:
-    """Rows in order after several waits."""
+    """Sort rows with several waits."""
     params = vector["params"]
     waits = tuple(wait * TICK for wait in params["waits"])
     plan = Plan(Source(TIME), OneClock(waits), "divert", (Stage((), (Levels(TIME, waits),)),))
@@ -181,7 +181,7 @@ def levels(vector: Vector) -> dict[str, Any]:
 
 
 def at_wait(rows: pa.Table, wait: int) -> list[int]:
-    """Read the ids of one level."""
+    """Return the ids of one level."""
     return [
         row["id"] for row in rows.to_pylist() if parse_duration(row["wait"], "wait") == 1_000 * wait
     ]
@@ -194,14 +194,14 @@ def answers(
     key: Typed,
     time: Callable[[int], int],
 ) -> list[dict[str, Any]]:
-    """Write answers as vectors do, in order of level, start and key.
+    """Return the results of windows in the form of vectors, by level, start and key.
 
     Args:
-        step: What the answers came with.
-        rows: The answers.
-        params: Of the vector.
-        key: How its keys are written.
-        time: Reads a time as the vector has it.
+        step: The step that produced the results.
+        rows: The results.
+        params: The parameters of the vector.
+        key: The type of its keys.
+        time: Converts a time to the unit of the vector.
     """
     lines = []
     for row in rows:
@@ -215,7 +215,7 @@ def answers(
 
 
 def ranked(key: object) -> tuple[str, Any]:
-    """Return what keys are ordered by, those of different types too."""
+    """Return a sort key for keys, also of different types."""
     is_number = isinstance(key, int | float)
     return (
         ("", key) if is_number else (type(key).__name__, key if isinstance(key, str) else str(key))
@@ -223,7 +223,7 @@ def ranked(key: object) -> tuple[str, Any]:
 
 
 def disorder(vector: Vector) -> dict[str, Any]:
-    """Times in order of arrival, and waits: everything that can be measured, without a host."""
+    """Compute all measures of disorder, for times in order of arrival and some waits."""
     times = np.array(vector["input"]["times"], np.int64)
     waits = vector["params"]["waits"]
     seen, behind = measure(times), delays(times).tolist()
@@ -241,7 +241,7 @@ def disorder(vector: Vector) -> dict[str, Any]:
 
 
 def patience(vector: Vector) -> dict[str, Any]:
-    """Times alone: the runs of Patience sort, and their merge."""
+    """Place times on the runs of Patience sort, and merge the runs."""
     times = np.array(vector["input"]["times"], np.int64)
     placed = patience_runs(times).tolist()
     runs: list[list[int]] = [[] for _ in range(max(placed, default=-1) + 1)]
@@ -257,15 +257,15 @@ def patience(vector: Vector) -> dict[str, Any]:
 
 
 def generator(vector: Vector) -> dict[str, Any]:
-    """Rows to delay, and by how much: each is an override of its own."""
+    """Delay the rows that the vector names."""
     result = in_source_order(disordered(generated(vector), vector), vector)
     return arrived(result) | {"order": ids(result)}
 
 
 def in_source_order(result: pa.Table, vector: Vector) -> pa.Table:
-    """Put rows that arrive together, and did so in the source, in the order of the vector.
+    """Put rows with the same arrival in the order of the vector.
 
-    Where a column says when rows arrived, those that came together have no order in the source.
+    If a column contains the arrivals, rows that arrive together have no order in the source.
     """
     if "arrivals" not in vector["input"]:
         return result
@@ -273,17 +273,17 @@ def in_source_order(result: pa.Table, vector: Vector) -> pa.Table:
 
 
 def generated(vector: Vector) -> pa.Table:
-    """Write the times of a generator's vector as a batch, and when rows arrived if it says so."""
+    """Return the times of a generator's vector as a batch, with their arrivals if it has them."""
     times, came = vector["input"]["times"], vector["input"].get("arrivals")
     rows = pa.table([range(len(times)), times], schema=SCHEMA)
     return rows if came is None else rows.append_column("arrival", pa.array(came, pa.int64()))
 
 
 def disordered(rows: Rows, vector: Vector) -> Rows:
-    """Delay just the rows that a vector names.
+    """Delay only the rows that a vector names.
 
-    Rows that are out of order in the source are not delayed, but an outage holds them back. So,
-    where a vector says when rows arrived, each of its delays is an outage; else it is an override.
+    Overrides do not delay rows that are out of order in the source; an outage does. So if a vector
+    has arrivals, each of its delays is an outage; otherwise it is an override.
     """
     params, came = vector["params"], vector["input"].get("arrivals")
     chosen = zip(params["select"], params["delays"], strict=True)
@@ -294,7 +294,7 @@ def disordered(rows: Rows, vector: Vector) -> Rows:
         for row, by in chosen
     ]
     with warnings.catch_warnings():
-        # No other row is to be delayed, so the fraction is what it is.
+        # No other row may be delayed, so the fraction cannot be met.
         warnings.simplefilter("ignore", lc.FractionWarning)
         return lc.inject_disorder(
             rows,
@@ -308,7 +308,7 @@ def disordered(rows: Rows, vector: Vector) -> Rows:
 
 
 def arrived(result: pa.Table) -> dict[str, Any]:
-    """Measure rows in order of arrival."""
+    """Return the measures of rows in order of arrival."""
     seen, behind = measure(TIME.micros(result)), delays(TIME.micros(result)).tolist()
     return {
         "times": result["time"].to_pylist(),

@@ -1,7 +1,7 @@
 """The kinds of optimistic processing: grouping, stateful steps, the barrier, the inverted index.
 
-Items are pushed one by one, as the vectors have them, so that a step says all that the paper's
-does, also what it takes back at once.
+Items are pushed one by one, as in the vectors. So a step emits everything that the paper's step
+emits, including items that it cancels at once.
 """
 
 import json
@@ -34,7 +34,7 @@ SIGNS = {"+": 1, "-": -1}
 
 
 class Steps:
-    """Running steps, one behind the other; items go through them one by one."""
+    """A chain of running steps; items pass through it one by one."""
 
     def __init__(self, *specs: Optimistic, schema: pa.Schema) -> None:
         self.running: list[Running] = []
@@ -43,7 +43,7 @@ class Steps:
             schema = spec.output_schema(schema)
 
     def push(self, items: pa.Table, at: int = 0) -> Iterator[tuple[int, pa.Table]]:
-        """Return what comes out of each step, by the number of the step."""
+        """Yield the output of each step, with the number of the step."""
         for row in range(items.num_rows):
             made = self.running[at].push(items.slice(row, 1)).ready
             yield at, made
@@ -51,20 +51,20 @@ class Steps:
                 yield from self.push(made, at + 1)
 
     def advance(self, watermark: int) -> pa.Table:
-        """Return what the last step releases."""
+        """Return the rows that the last step releases."""
         return [step.advance(watermark) for step in self.running][-1].ready
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The types of a vector's keys and values, and how its items are written."""
+    """The types of a vector's keys and values."""
 
     key: Typed
     value: Typed
 
     @classmethod
     def of(cls, given: list[list[Any]]) -> "Items":
-        """Find the types of [time, source, key, value]."""
+        """Return the types for items [time, source, key, value]."""
         key = Typed.of((each[2] for each in given), otherwise=pa.string())
         return cls(key, Typed.of((each[3] for each in given), otherwise=pa.int64()))
 
@@ -74,20 +74,20 @@ class Items:
         return pa.schema([*row, *MARKS])
 
     def item(self, sign: str, time: int, source: int, key: object, value: object) -> pa.Table:
-        """Write one item, or its tombstone."""
+        """Return a table with one item, or its tombstone."""
         row = (time, self.key.write(key), self.value.write(value))
         columns = (*row, SIGNS[sign], 0, source, 0)
         return pa.table([[column] for column in columns], schema=self.schema)
 
     def values(self, row: dict[str, Any]) -> Any:  # noqa: ANN401 - values, in nested lists
-        """Read the values of a tuple."""
+        """Return the values of a tuple."""
         if "items" in row:
             return [self.values(each) for each in row["items"]]
         return self.value.read(row["value"])
 
 
 def grouping(vector: Vector) -> dict[str, Any]:
-    """Tuples, said and taken back, of one grouping or of several in a row."""
+    """Run one grouping or a chain of them; return the emitted and the final tuples."""
     params = vector["params"]
     items = Items.of([step[1:] for step in vector["input"]["steps"]])
     keys = [("key",), *[() if params["rekey"] == "all" else ("key",)] * 9]
@@ -125,11 +125,11 @@ COMBINES: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
         lambda state, value: (value if state is None else max(state, value),) * 2,
     ),
 }
-"""Of each: the first state, and the next state and output."""
+"""For each: the first state, and a function that returns the next state and the output."""
 
 
 def stateful(vector: Vector) -> dict[str, Any]:
-    """Each order of arrival, through the step and a barrier."""
+    """Run each order of arrival through the step and a barrier."""
     name, given = vector["params"]["combine"], vector["input"]["items"]
     initial, combine = COMBINES[name]
     items = Items.of(given)
@@ -168,7 +168,7 @@ def stateful(vector: Vector) -> dict[str, Any]:
 
 
 def barrier(vector: Vector) -> dict[str, Any]:
-    """Payloads, held and released. What an item was made of is its payload here."""
+    """Run a barrier; return released and held payloads. Payloads also are the traces of items."""
     given = [step[2] for step in vector["input"]["steps"] if step[0] != "watermark"]
     payload = Typed.of(given, otherwise=pa.string())
     schema = pa.schema([("time", pa.int64()), ("payload", payload.kind), *MARKS])
@@ -194,7 +194,7 @@ def barrier(vector: Vector) -> dict[str, Any]:
 
 
 class Traces:
-    """Of what each item was made: equal payloads of equal things, numbered as they come."""
+    """The traces of items: a number for each payload. Equal payloads have equal traces."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -205,7 +205,7 @@ class Traces:
 
 
 def inverted_index(vector: Vector) -> dict[str, Any]:
-    """Documents to words, words to postings: two steps with different keys, on the local host."""
+    """Turn documents into words, and words into postings: two steps with different keys."""
     documents = vector["input"]["documents"]
     schema = pa.schema([("time", pa.int64()), ("id", pa.string()), ("text", pa.string())])
     runs = []
@@ -218,7 +218,7 @@ def inverted_index(vector: Vector) -> dict[str, Any]:
     index = {each["word"]: each["postings"] for each in runs[0]}
     if any(run != runs[0] for run in runs):
         return {"changes": runs, "index": index}
-    # The words of a document have no order that is told.
+    # The words of a document may come in any order.
     expected = vector["expected"]["changes"]
     is_met = sorted(runs[0], key=by_word) == sorted(expected, key=by_word)
     return {"changes": expected if is_met else runs[0], "index": index}

@@ -1,4 +1,4 @@
-"""Run vectors, compare, and count."""
+"""Run vectors, compare their results, and count."""
 
 import json
 from collections import Counter, defaultdict
@@ -17,25 +17,25 @@ Vector = dict[str, Any]
 
 @dataclass(slots=True)
 class Report:
-    """What became of the vectors of a file."""
+    """The outcomes of the vectors of a file."""
 
     passed: int = 0
     failures: list[str] = field(default_factory=list)
     not_applicable: Counter[str] = field(default_factory=Counter)
-    """How many, by reason."""
+    """Number of vectors by reason."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """The name of each that is not applicable, and the reason."""
 
     def skip(self, vector: Vector, reason: str) -> None:
-        """Note that a vector is not applicable."""
+        """Count a vector as not applicable."""
         self.not_applicable[reason] += 1
         self.skipped.append((vector["name"], reason))
 
     def text(self, *, verbose: bool = False) -> str:
-        """Each failure, each reason, and one line that counts.
+        """Return all failures, all reasons, and a line with the counts.
 
         Args:
-            verbose: Name each vector that is not applicable, too.
+            verbose: Whether to name each vector that is not applicable.
         """
         reasons = [f"not applicable ({n}): {why}" for why, n in self.not_applicable.items()]
         if verbose:
@@ -48,11 +48,11 @@ class Report:
 
 
 def run_file(path: Path, host: Host, *, only: Callable[[Vector], bool] | None = None) -> Report:
-    """Run all vectors of a file, or those for which `only` holds."""
+    """Run all vectors of a file, or those for which `only` returns True."""
     report = Report()
     vectors = [v for v in json.loads(path.read_text())["vectors"] if only is None or only(v)]
     kinds = (local if host == "local" else spark).KINDS
-    # Kinds that are run in the same way are run together.
+    # Vectors of kinds with the same function are run together.
     by_run: dict[Any, list[Vector]] = defaultdict(list)
     for vector in vectors:
         kind = kind_of(vector)
@@ -67,12 +67,12 @@ def run_file(path: Path, host: Host, *, only: Callable[[Vector], bool] | None = 
 
 
 def kind_of(vector: Vector) -> str:
-    """Return the kind of a vector; one of Trill's does not name it."""
+    """Return the kind of a vector. Vectors from Trill do not name it."""
     return str(vector.get("kind", "temporal"))
 
 
 def _note(vector: Vector, host: Host, outcome: Outcome, report: Report) -> None:
-    """Compare what a vector gave with what it expects."""
+    """Compare the outcome of a vector with its expected results."""
     kind = kind_of(vector)
     if isinstance(outcome, NotApplicableError):
         report.skip(vector, f"{kind}: {outcome}")
@@ -81,7 +81,7 @@ def _note(vector: Vector, host: Host, outcome: Outcome, report: Report) -> None:
     got = outcome
     if isinstance(got, Exception):
         got = {"error": f"{type(got).__name__}: {got}"}
-    # A host reports what it can see; an expectation that is left out is not compared.
+    # Spark cannot report everything; expected results without a counterpart are not compared.
     compared = {name for name in expected if name in got or host == "local"}
     if compared and all(got.get(name) == expected[name] for name in compared):
         report.passed += 1

@@ -1,9 +1,9 @@
-"""The kinds, on Spark: vectors that ask for the same are one streaming query, see `lanes`.
+"""The kinds, on Spark: vectors with the same query share a streaming query, see `lanes`.
 
-Spark's clock is what the rows before said it is. A vector of kind `sort` names its watermarks, so
-each is turned into a row that moves the clock there: with a wait longer than the vector, a row at
-`watermark + wait` does that. Where a row's own time is to count for the row itself, its clock is
-told one micro-batch before.
+Spark's clock is set by earlier rows. A vector of kind `sort` names its watermarks, so each of them
+becomes a row at `watermark + wait`, which moves the clock; the wait is longer than the vector. In
+vectors where the time of a row counts for the row itself, the clock is moved one micro-batch
+before.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -30,7 +30,7 @@ ROWS = pa.schema([("id", pa.int64()), ("time", pa.int64())])
 def together(
     run: Callable[[list[Vector]], list[dict[str, Any]]], by: Callable[[Vector], Hashable]
 ) -> Callable[[list[Vector]], list[Outcome]]:
-    """Run vectors that ask for the same in one query; one by one, if that fails."""
+    """Return a function that runs vectors of one group in one query; one by one if that fails."""
 
     def attempt(vectors: list[Vector]) -> list[Outcome]:
         try:
@@ -53,8 +53,8 @@ def together(
 
 
 def is_early(lanes: Iterable[Lane]) -> bool:
-    """Return True if a lane has times before 1970."""
-    # A clock at the beginning of 1970 cannot be told from none.
+    """Return True if a lane has times before 1970, or at its beginning."""
+    # Spark's clock starts at the beginning of 1970, so such times do not move it.
     return any(time <= 0 for lane in lanes for time in lane.times)
 
 
@@ -63,7 +63,7 @@ def ids(rows: Iterable[Found]) -> list[int]:
 
 
 def clocked(vector: Vector, scale: int = 1) -> Lane:
-    """Make the lane of a vector that has batches, a wait and a clock."""
+    """Return the lane of a vector that has batches, a wait and a clock."""
     batches = [
         [[row[0], row[1] * scale, *row[2:]] for row in batch]
         for batch in vector["input"]["batches"]
@@ -72,15 +72,15 @@ def clocked(vector: Vector, scale: int = 1) -> Lane:
 
 
 def told(vector: Vector, found: list[Any]) -> list[Any]:
-    """Leave out the micro-batch that only told the first clock."""
+    """Leave out the micro-batch that only moved the clock for the first row."""
     return found[1:] if vector["params"]["clock"] == "row" else found
 
 
 def sort(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """Rows and watermarks, or batches and a wait: both are sorts, so they are one query.
+    """Sort rows with explicit watermarks, or batches with a wait, in one query.
 
-    Other waits are the same one in another unit of time; those that name their watermarks only
-    need one that is long enough.
+    Vectors with another wait get the same one in another unit of time. Vectors with explicit
+    watermarks only need a wait that is long enough.
     """
     named = [vector["input"]["steps"] for vector in vectors if vector["kind"] == "sort"]
     wait = lcm(*(vector["params"]["wait"] for vector in vectors if vector["kind"] != "sort"))
@@ -108,7 +108,7 @@ def sort(vectors: list[Vector]) -> list[dict[str, Any]]:
 
 
 def asked_of_sorts(vector: Vector) -> Hashable:
-    """Set apart what has no wait, and times too far apart for the others."""
+    """Return a group: vectors without a wait, those with very late times, and all others."""
     if vector["kind"] == "sort":
         return max(times_of(vector["input"]["steps"]), default=0) > FAR
     return "no wait" if vector["params"]["wait"] == 0 else False
@@ -118,15 +118,15 @@ FAR = 1 << 40
 
 
 def by_step(steps: Steps) -> dict[str, Any]:
-    """Write what came out of a vector that names its watermarks."""
+    """Return the results of a vector that names its watermarks."""
     ready, late = steps.told()
-    # Late rows have no promised order on Spark; ids are given in order of arrival.
+    # Late rows have no order on Spark, so they are sorted by id, which is the order of arrival.
     told = {"ready": [*map(ids, ready)], "late": [sorted(ids(rows)) for rows in late]}
     return told | {"held": ids(steps.lane.rest)}
 
 
 def by_batch(vector: Vector, lane: Lane) -> dict[str, Any]:
-    """Write what came out of a vector that has a wait."""
+    """Return the results of a vector that has a wait."""
     rest, end = ids(lane.rest), vector["params"]["end"]
     return {
         "ready": told(vector, [ids(rows) for rows in lane.ready]),
@@ -137,7 +137,7 @@ def by_batch(vector: Vector, lane: Lane) -> dict[str, Any]:
 
 
 def windows(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """Tumbling windows per key."""
+    """Aggregate tumbling windows of each key."""
     params = vectors[0]["params"]
     made = {"count": lc.agg.count(), "sum": lc.agg.sum("value")}
     _, schema, key = local.keyed(vectors[0]["input"]["batches"])
@@ -171,14 +171,14 @@ def windows(vectors: list[Vector]) -> list[dict[str, Any]]:
 
 
 def asked_of_windows(vector: Vector) -> Hashable:
-    """Return what vectors must have in common to be one query."""
+    """Return the parameters that vectors of one query must share."""
     params = vector["params"]
     _, schema, key = local.keyed(vector["input"]["batches"])
     return params["size"], params["waits"], params["aggregates"], str(schema), key
 
 
 def levels(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """Rows after several waits."""
+    """Sort rows with several waits."""
     waits = vectors[0]["params"]["waits"]
     lanes = [clocked(vector) for vector in vectors]
 
@@ -206,14 +206,14 @@ def levels(vectors: list[Vector]) -> list[dict[str, Any]]:
 
 
 def generator(vector: Vector) -> dict[str, Any]:
-    """The order of rows of equal time is left out: a DataFrame has none to keep."""
+    """Compare without the order of rows of equal time, because a DataFrame has no order."""
     rows = lc.session().createDataFrame(local.generated(vector))
     result = local.disordered(rows, vector).toArrow()
     return local.arrived(local.in_source_order(result, vector))
 
 
 def disorder(vector: Vector) -> dict[str, Any]:
-    """What a profile says. It counts delays, and does not tell those of single rows."""
+    """Return the measures of a profile. It counts delays, but does not report those of each row."""
     times, waits = vector["input"]["times"], vector["params"]["waits"]
     came = pa.array(range(len(times)), pa.int64())
     columns = {"time": pa.array(times, pa.int64()), "arrival": came}

@@ -1,13 +1,13 @@
-"""Window joins on Spark: a vector is one micro-batch, in which rows say in which order they came.
+"""Window joins on Spark: a vector is one micro-batch, with a column for the order of arrival.
 
-What a window join tells of itself are its results. A vector also asks what the join received, and
-what each tuple met. So the operator is one that puts out just that, in place of results: it runs
-in a stage on Spark as the join does, with the same rows, buffers and states. The true results are
-those of the join itself, of the same rows as a batch.
+A window join emits only its results. A vector also expects which tuples the join received and which
+results each of them had. `Telling` is a join that emits exactly that. It runs in a stage on Spark
+with the same rows, buffers and states as the join. The true results are those of the unmodified
+join, on the same rows as a batch.
 
-Vectors that ask for the same join are one query, a micro-batch each. Their times are moved behind
-those of the vectors before; what comes out after the micro-batch of a vector is not looked at,
-because nothing is flushed in it.
+Vectors with the same join share one query, a micro-batch each. Their times are shifted to be after
+those of the vectors before. Output after the micro-batch of a vector is ignored, because vectors do
+not flush.
 """
 
 import re
@@ -43,16 +43,16 @@ PROBES = pa.schema(
         ("results", pa.list_(pa.list_(pa.int64()))),
     ]
 )
-"""Of each tuple that the join received: which it is, whether it was in order, how many results
-the cross join would have, and which tuples each of its results is of."""
+"""Columns for each tuple that the join received: its number, whether it was in order, the number of
+results of a cross join, and the tuples of each of its results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Telling(QualityJoin):
-    """A window join that tells what it received, and what each tuple met."""
+    """A window join that emits the tuples that it received, with their results."""
 
     is_direct: bool = False
-    """Whether the join receives rows as they come, without any buffer before it."""
+    """Whether the join receives rows in order of arrival, without buffers before it."""
 
     def output_schema(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
         return PROBES
@@ -67,7 +67,7 @@ class Telling(QualityJoin):
 
 
 class NoReordering(Reordering):
-    """No buffers at all."""
+    """Passes rows on without a buffer."""
 
     def push(self, arrivals: Arrivals, wait: int) -> Tuples:
         nothing = np.zeros(len(arrivals), np.int64)
@@ -85,7 +85,7 @@ class TellingJoiner(QualityJoiner):
             at = np.flatnonzero(tuples.streams == stream)
             came[at] = self._numbers(stream, tuples.rows[at])
             members[:, stream] = self._numbers(stream, probes.results[:, stream])
-        # Results come out in the order of the tuples that met the others.
+        # Results are in the order of the tuples that completed them.
         ends = np.cumsum(probes.joined.astype(np.int64))
         found = [part.tolist() for part in np.split(members, ends[:-1])] if len(ends) else []
         columns = [came, probes.in_order, probes.cross.astype(np.int64), found]
@@ -96,13 +96,13 @@ class TellingJoiner(QualityJoiner):
 
 
 def asked(vector: Vector) -> tuple[Any, ...]:
-    """Return what vectors must have in common to be one query."""
+    """Return the parameters that vectors of one query must share."""
     params = vector["params"]
     return params["windows"], params["condition"], params.get("ks"), params.get("same_k")
 
 
 def window_join(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """The join alone, fed in the order of each vector."""
+    """Run the join alone, with tuples in the order of each vector."""
     results = []
     for vector, tuples in zip(vectors, told(vectors, 0, is_direct=True), strict=True):
         arrivals, expected = vector["arrivals"], vector["expected"]["results"]
@@ -119,7 +119,7 @@ def window_join(vectors: list[Vector]) -> list[dict[str, Any]]:
 
 
 def pipeline(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """The whole join with one wait for all streams."""
+    """Run the whole join with one wait for all streams."""
     (wait,) = {wait for vector in vectors for wait in vector["params"]["ks"]}
     results = []
     for vector, tuples in zip(vectors, told(vectors, wait), strict=True):
@@ -140,7 +140,7 @@ def pipeline(vectors: list[Vector]) -> list[dict[str, Any]]:
 
 
 def same_k(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """The wait that is the same for all streams, and none: no stream has a wait of its own here."""
+    """Run with one wait for all streams, and without. A stream has no wait of its own here."""
     wait = vectors[0]["params"]["same_k"]
     both = zip(vectors, told(vectors, wait), told(vectors, 0), strict=True)
     results = []
@@ -158,7 +158,7 @@ def same_k(vectors: list[Vector]) -> list[dict[str, Any]]:
 
 
 def results_of(arrivals: list[list[Any]], tuples: list[dict[str, Any]]) -> list[list[Any]]:
-    """Write results as vectors do."""
+    """Return results in the form of vectors."""
     found = [members for each in tuples for members in each["results"]]
     return [
         [max(arrivals[i][1] for i in members), [arrivals[i][2] for i in members]]
@@ -169,7 +169,7 @@ def results_of(arrivals: list[list[Any]], tuples: list[dict[str, Any]]) -> list[
 def told(
     vectors: list[Vector], wait: int, *, is_direct: bool = False
 ) -> list[list[dict[str, Any]]]:
-    """Run vectors that ask for the same join; say of each what the join received."""
+    """Run vectors with the same join; return for each the tuples that the join received."""
     params = vectors[0]["params"]
     streams = len(params["windows"])
     batches: list[list[pa.Table]] = [[] for _ in range(streams)]
@@ -204,11 +204,11 @@ def told(
 
 
 def _ignored(df: DataFrame, number: int) -> None:
-    """Leave out rows that are too late to be met: the join has told of them."""
+    """Ignore late rows: `Telling` has already emitted them."""
 
 
 def true_results(vector: Vector) -> list[list[Any]]:
-    """Join the rows of a vector as batches: nothing is missed."""
+    """Join the rows of a vector as batches, which misses no result."""
     arrivals, params = vector["arrivals"], vector["params"]
     session = lc.session()
     with one_partition(session):
@@ -223,7 +223,7 @@ def true_results(vector: Vector) -> list[list[Any]]:
 
 
 def table(arrivals: list[list[Any]], params: dict[str, Any], stream: int, gap: int = 0) -> pa.Table:
-    """Write the rows of one stream, with the order in which they came."""
+    """Return the rows of one stream, with their order of arrival."""
     own = [(came, row) for came, row in enumerate(arrivals) if row[0] == stream]
     values = joins.table([row[2] for _, row in own], params)
     times = pa.array([row[1] + gap for _, row in own], pa.int64())
@@ -233,7 +233,7 @@ def table(arrivals: list[list[Any]], params: dict[str, Any], stream: int, gap: i
 
 
 def joined(dfs: list[DataFrame], params: dict[str, Any], wait: int) -> lc.JoinedStream:
-    """Ask for the join of a vector."""
+    """Return the join of a vector."""
     streams = {
         f"s{number}": lc.disordered(df, time="time", arrival=CAME, unit="ms")
         for number, df in enumerate(dfs)
@@ -246,7 +246,7 @@ def joined(dfs: list[DataFrame], params: dict[str, Any], wait: int) -> lc.Joined
 def condition(
     asked: dict[str, Any], streams: int
 ) -> tuple[str | list[tuple[str, str]] | None, Callable[..., bool] | None]:
-    """Read the condition of a vector, as users write one."""
+    """Return the condition of a vector, in the form that users pass."""
     match asked["type"]:
         case "equal":
             return "a0", None

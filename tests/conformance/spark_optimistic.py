@@ -1,9 +1,9 @@
-"""Optimistic steps on Spark: every order of arrival of every vector is a run of one query.
+"""Optimistic steps on Spark: every order of arrival of every vector is a run in one query.
 
-Runs do not meet: the number of a run is part of every key, and of the order of items of one time.
-Where no watermark is named, all runs go side by side, with one item of each in a micro-batch.
-Where there are watermarks, runs go one behind the other, because a query has one clock. Keys,
-values and outputs are JSON, so that one query is for all of them.
+Runs are independent: the number of a run is part of every key, and of the order of items of equal
+time. Runs without watermarks go side by side, with one item of each run in a micro-batch. Runs with
+watermarks go one after the other, because a query has one clock. Keys, values and outputs are JSON,
+so one query serves all of them.
 """
 
 import json
@@ -64,13 +64,13 @@ RUN, OF_KEY = ("lane", "run"), ("lane", "run", "key")
 
 
 def item(at: tuple[int, int], given: Sequence[Any], *, combine: str = "", trace: int = 0) -> Row:
-    """Write an item as a row.
+    """Return an item as a row.
 
     Args:
         at: Its number in its run, and the number of the run.
         given: Its sign, time, source, key and value.
-        combine: What is made of it.
-        trace: Of what it was made.
+        combine: The name of the function that combines it with a state.
+        trace: Its trace.
     """
     number, run = at
     sign, time, source, *texts = given
@@ -96,7 +96,7 @@ class ItemReader(Responder):
     """A running `GivenItems`. It holds nothing."""
 
     def push(self, rows: Batch, side: int = 0) -> Emission:
-        """Read items; what only moves the clock is none."""
+        """Read items, without rows that only move the clock."""
         rows = rows.filter(pc.field("lane") != CLOCK_LANE)
         kept = self._out.names[: -len(MARKS)]
         columns = [rows.column(name) for name in (*kept, *MARKED)]
@@ -106,7 +106,7 @@ class ItemReader(Responder):
 def steps_of(
     wait: int, key: tuple[str, ...], *steps: Optimistic
 ) -> Callable[[DataFrame], Readable]:
-    """Make a stream of given items, steps and a barrier."""
+    """Return a function that builds the stream: given items, steps and a barrier."""
 
     def build(df: DataFrame) -> Readable:
         source = Source(TIME, key, before_1970=True)
@@ -119,7 +119,7 @@ def steps_of(
 
 
 def side_by_side(runs: Iterable[list[Row]]) -> Lane:
-    """Let each micro-batch have the next item of every run."""
+    """Return a lane whose micro-batches have the next item of every run."""
     return Lane([[row for row in rows if row] for rows in zip_longest(*runs)])
 
 
@@ -128,7 +128,7 @@ def of_run(run: int, rows: list[Found]) -> list[Found]:
 
 
 def grouping(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """What survives. What is said and taken back until then is for items that come one by one."""
+    """Return the final tuples. What is emitted before depends on items that come one by one."""
     params = vectors[0]["params"]
     later = RUN if params["rekey"] == "all" else OF_KEY
     keys = [OF_KEY, *[later] * len(params["windows"])]
@@ -158,7 +158,7 @@ def combined(state: Any, row: Any) -> tuple[Any, list[tuple[str]]]:  # noqa: ANN
 
 
 def stateful(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """Each order of arrival, through the step and a barrier."""
+    """Run each order of arrival through the step and a barrier."""
     runs = [
         _arrivals(vector, order, number)
         for number, (vector, order) in enumerate(
@@ -201,7 +201,7 @@ def _is_mark(step: Step) -> bool:
 
 
 def _arrivals(vector: Vector, order: list[Any], run: int) -> list[Step]:
-    """Write one order of arrival as steps."""
+    """Return one order of arrival as steps."""
     items, combine = vector["input"]["items"], vector["params"]["combine"]
     steps: list[Step] = []
     for n, each in enumerate(order):
@@ -221,11 +221,11 @@ def answers(rows: list[Found], lane: Lane) -> list[list[Any]]:
 
 
 def barrier(vectors: list[Vector]) -> list[dict[str, Any]]:
-    """Payloads, held and released. What an item was made of is its payload here."""
+    """Run a barrier; return released and held payloads. Payloads also are the traces of items."""
     runs = [_payloads(vector, run) for run, vector in enumerate(vectors)]
     wait = max(map(span, runs))
     laid_out = [Steps(run, wait, apart=True) for run in runs]
-    # A query that fails is one of its own.
+    # Vectors that fail are not run together with others.
     is_to_fail = vectors[0]["expected"]["error_at"] is not None
     failed_at = play(
         [steps.lane for steps in laid_out],
@@ -241,7 +241,7 @@ def barrier(vectors: list[Vector]) -> list[dict[str, Any]]:
             held = [json.loads(row["value"]) for row in steps.lane.rest]
             results.append({"released": ready, "held": held, "error_at": None})
         else:
-            # A query that has failed does not say what it held.
+            # The held items of a failed query are unknown.
             at = steps.step_of(failed_at)
             results.append({"released": ready[:at], "error_at": at})
     return results
@@ -260,7 +260,7 @@ def _payloads(vector: Vector, run: int) -> list[Step]:
 
 
 def inverted_index(vector: Vector) -> dict[str, Any]:
-    """Documents to words, words to postings; all orders at once, a document of each at a time."""
+    """Turn documents into postings, for all orders at the same time, a document of each in turn."""
     documents, orders = vector["input"]["documents"], vector["input"]["orders"]
     schema = pa.schema(
         [("time", pa.int64()), ("run", pa.int64()), ("id", pa.string()), ("text", pa.string())]

@@ -1,4 +1,4 @@
-"""The project's own vectors, and, where they are at hand, the shared ones."""
+"""The project's own vectors, and the shared ones if they are present."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_our_own_temporal_vectors_pass_on_the_local_host() -> None:
 
 
 def test_a_sample_of_our_own_vectors_passes_on_spark(spark: SparkSession) -> None:
-    # A micro-batch takes half a second: a vector for each way in which Spark is asked.
+    # A micro-batch takes half a second, so each way to run vectors on Spark gets one vector.
     sample = {
         "sort_two_runs",
         "wait_the_clock_comes_first",
@@ -100,7 +100,7 @@ def test_a_wrong_answer_is_reported_with_what_was_expected(tmp_path: Path, host:
     assert report.text().endswith("0 passed, 1 failed, 0 not applicable")
 
 
-def test_what_is_not_applicable_is_named_with_its_reason(tmp_path: Path) -> None:
+def test_a_vector_that_is_not_applicable_is_named_with_its_reason(tmp_path: Path) -> None:
     vector: Vector = json.loads(OWN_TEMPORAL.read_text())["vectors"][0]
     vector["query"] = [{"op": "sing"}]
     (tmp_path / "sing.json").write_text(json.dumps({"vectors": [vector]}))

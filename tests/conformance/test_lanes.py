@@ -1,11 +1,11 @@
-"""Vectors are laid out in micro-batches so that each step can be told from the others."""
+"""Vectors are laid out in micro-batches so that the output of each step is known."""
 
 from tests.conformance.lanes import CLOCK_ID, Lane, Steps, led
 from tests.conformance.temporal.arrival import Step
 from tests.conformance.temporal.streamed import laid_out
 
 
-def test_a_watermark_goes_along_with_the_rows_before_it_and_shows_with_those_behind() -> None:
+def test_a_watermark_shares_a_micro_batch_with_the_rows_before_it() -> None:
     steps = Steps([{"rows": [[0, 4]]}, {"watermark": 4}, {"rows": [[1, 4], [2, 3]]}], wait=10)
 
     assert steps.lane.batches == [[[0, 4], [CLOCK_ID, 14]], [[1, 4], [2, 3]]]
@@ -20,13 +20,13 @@ def test_watermarks_that_follow_each_other_have_a_micro_batch_each() -> None:
     assert steps.lane.batches == [[[CLOCK_ID, 11]], [[CLOCK_ID, 12]], []]
 
 
-def test_steps_that_are_apart_have_nothing_beside_a_watermark() -> None:
+def test_steps_that_are_apart_have_no_rows_beside_a_watermark() -> None:
     steps = Steps([{"rows": [[0, 4]]}, {"watermark": 5}, {"rows": [[1, 9]]}], wait=10, apart=True)
 
     assert steps.lane.batches == [[[0, 4], [CLOCK_ID, 15]], [], [[1, 9]]]
 
 
-def test_the_clock_of_a_row_is_told_one_micro_batch_before_it() -> None:
+def test_the_clock_of_a_row_is_moved_one_micro_batch_before_it() -> None:
     lane = Lane(led([[[0, 5, "k"]], [[1, 7, "k"]]]))
 
     assert lane.batches == [[[CLOCK_ID, 5]], [[0, 5, "k"], [CLOCK_ID, 7]], [[1, 7, "k"]]]

@@ -1,7 +1,7 @@
-"""Columns of a vector, with the type that its values have.
+"""Typed columns for the values of a vector.
 
-A vector is JSON, and says nothing of types: keys may be words or numbers, payloads anything. A
-column has the one type that fits all its values; where none does, the values travel as JSON text.
+A vector is JSON without types: keys may be text or numbers, and payloads any JSON. A column gets
+the one type that fits all its values. If no type does, the values are JSON text.
 """
 
 import json
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """The type of a column, and how values are written to it and read from it."""
+    """The type of a column, and the conversion of values to and from it."""
 
     kind: pa.DataType
     is_text: bool = False
@@ -22,7 +22,7 @@ class Typed:
 
     @classmethod
     def of(cls, values: Iterable[Any], *, otherwise: pa.DataType) -> "Typed":
-        """Find the type of values; `otherwise` is for a column without any."""
+        """Return the type of values; `otherwise` if there are none."""
         found = list(values)
         try:
             kind = pa.array(found).type
@@ -32,16 +32,16 @@ class Typed:
             return cls(
                 otherwise if pa.types.is_null(kind) else pa.string(), not pa.types.is_null(kind)
             )
-        # Arrow takes 1 and 1.0, or lacking fields, for the same; a vector may not.
+        # Arrow does not distinguish 1 from 1.0, or null from missing fields; a vector may.
         is_same = not _is_unknown(kind) and pa.array(found, kind).to_pylist() == found
         return cls(kind) if is_same else cls(pa.string(), is_text=True)
 
     def write(self, value: object) -> Any:  # noqa: ANN401 - any JSON
-        """Write a value as the column has it."""
+        """Convert a value to the type of the column."""
         return json.dumps(value, sort_keys=True) if self.is_text else value
 
     def read(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Read a value of the column."""
+        """Convert a value of the column back."""
         return json.loads(value) if self.is_text else value
 
 

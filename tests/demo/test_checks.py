@@ -18,7 +18,7 @@ def outcome() -> Outcome:
 
 
 def changed(outcome: Outcome, level: int, **changes: int | bool) -> Outcome:
-    """Change one answer of the first window that has three and late flights."""
+    """Change one result of the first window that has three results and late flights."""
     windows = [*outcome.windows]
     at = next(i for i, window in enumerate(windows) if all(window.answers) and window.late)
     answers = [*windows[at].answers]
@@ -56,7 +56,7 @@ def test_an_answer_that_gets_worse_or_is_mislabelled_is_noticed(
         check(changed(outcome, 1, **changes))
 
 
-def test_the_recall_that_a_query_tells_is_that_of_its_answers(outcome: Outcome) -> None:
+def test_the_reported_recall_of_a_query_is_that_of_its_results(outcome: Outcome) -> None:
     every = {window.final.batch for window in outcome.closed if window.final}
 
     check_recall(outcome, [545 / 858, 724 / 858, 1.0], every)

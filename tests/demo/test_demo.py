@@ -80,7 +80,7 @@ def test_a_demo_in_which_nothing_closes_says_so() -> None:
     assert "No window has closed yet." in picture(outcome)
 
 
-def test_a_picture_that_cannot_be_written_is_told_and_does_no_harm(
+def test_a_picture_that_cannot_be_written_is_reported_without_an_error(
     outcome: Outcome, tmp_path: Path
 ) -> None:
     told = demo._drawn(outcome, tmp_path / "nowhere" / "picture.html")

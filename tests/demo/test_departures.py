@@ -7,14 +7,14 @@ from latecomer.demo.departures import ASKED, SIZE_MICROS, WAIT_MICROS, WAITS
 HOUR = 3_600_000_000
 
 
-def test_what_is_shown_is_what_a_user_would_write() -> None:
+def test_the_code_that_is_shown_is_what_a_user_would_write() -> None:
     assert ASKED == (
         '.tumbling("1 hour").wait(["1 hour", "3 hours", "5 hours"])',
         '.group_by("origin").aggregate(departures=agg.count())',
     )
 
 
-def test_what_is_shown_is_what_is_asked() -> None:
+def test_the_code_that_is_shown_is_the_query_of_the_demo() -> None:
     steps = re.compile(r"\.(tumbling|wait|group_by|aggregate)\(")
 
     asked = steps.findall(inspect.getsource(departures.start))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Query:
-    """A query that goes on by a step each time it is asked."""
+    """A query that advances by a step each time its state is read."""
 
     def __init__(self, rows: Sequence[int], error: Exception | None = None) -> None:
         self._rows, self._error = rows, error

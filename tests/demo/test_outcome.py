@@ -39,7 +39,7 @@ def test_flights_are_counted_by_hour_and_airport_and_those_without_a_time_left_o
     assert places(FLIGHTS) == {(0, "JFK"): 2, (HOUR, "JFK"): 1, (0, "EWR"): 1}
 
 
-def test_a_window_knows_what_each_wait_knew_and_what_was_added() -> None:
+def test_a_window_has_the_result_of_each_wait_and_the_difference() -> None:
     seen = window(0, "JFK", None, answer(3), answer(5))
 
     assert seen.counts == [0, 3, 5]
@@ -58,7 +58,7 @@ def test_totals_are_of_windows_that_have_closed() -> None:
     assert totals([]) == [0, 0, 0]
 
 
-def test_what_is_neither_counted_nor_late_is_held() -> None:
+def test_flights_that_are_neither_counted_nor_late_are_held() -> None:
     seen = outcome(window(0, "JFK", answer(1), answer(1), answer(2)))
 
     # Five flights in, two counted, two late or without a time.
@@ -84,7 +84,7 @@ def test_a_window_is_refined_by_a_wait_after_which_its_answer_changed() -> None:
     assert [seen.refined(level) for level in range(3)] == [1, 1, 1]
 
 
-def test_what_all_micro_batches_wrote_is_put_together_by_window(tmp_path: Path) -> None:
+def test_the_output_of_all_micro_batches_is_combined_by_window(tmp_path: Path) -> None:
     start = datetime(2013, 7, 9, 12, tzinfo=UTC)
     for batch, (wait, count) in enumerate(zip(WAITS, (3, 3, 5), strict=True)):
         rows = pa.table(

@@ -1,4 +1,4 @@
-"""The demo's picture is one file that needs no other, and shows every closed window."""
+"""The demo's picture is a single file without dependencies, and shows every closed window."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_picture_fetches_nothing(page: str) -> None:
     assert re.findall(r"https?://[^\"]*", page) == ["http://www.w3.org/2000/svg"] * len(FIGURES)
 
 
-def test_it_says_what_was_asked_and_what_was_known_early(page: str) -> None:
+def test_the_picture_shows_the_query_and_the_early_results(page: str) -> None:
     assert "wait([&quot;1 hour&quot;, &quot;3 hours&quot;, &quot;5 hours&quot;])" in page
     assert "After 1 hour, 63.51 % of the departures were known that" in page
     assert "8 flights came later still" in page
@@ -70,7 +70,7 @@ def test_the_bars_are_all_departures_each_drawn_once(page: str, outcome: Outcome
 
 
 def test_the_tables_have_every_closed_window(page: str) -> None:
-    """Newark, from 1 to 2 in the morning: 4 departures known at first, in the end 21."""
+    """Newark, from 1 to 2 in the morning: 4 departures at first, and 21 at the end."""
     assert '<th scope="row">Jul 29 01:00</th><td>4</td><td>20</td><td>21</td><td>0</td>' in page
     assert page.count('<th scope="row">Jul ') == 67
 

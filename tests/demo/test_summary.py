@@ -25,7 +25,7 @@ def outcome() -> Outcome:
     return locally()
 
 
-def test_what_the_readme_shows_of_the_demo_is_what_it_prints(outcome: Outcome) -> None:
+def test_the_demo_prints_the_output_in_the_readme(outcome: Outcome) -> None:
     readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
     block = readme.partition("$ latecomer demo\n")[2].partition("```")[0]
     printed = [line.rstrip() for line in shown(outcome).splitlines()]
@@ -41,7 +41,7 @@ def test_the_account_adds_up_on_the_screen(outcome: Outcome) -> None:
     assert numbers[0] == sum(numbers[1:]) == 11_650
 
 
-def test_recall_and_refinements_are_told_for_each_wait(outcome: Outcome) -> None:
+def test_recall_and_refinements_are_printed_for_each_wait(outcome: Outcome) -> None:
     lines = [line.split() for line in shown(outcome).splitlines()]
 
     assert ["1", "hour", "10,076", "89.62", "%", "–"] in lines

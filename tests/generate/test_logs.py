@@ -1,6 +1,6 @@
-"""The simulated logs: what always holds, and, at two million rows, what was tuned for.
+"""The simulated logs: their invariants, and at two million rows the measures that were tuned.
 
-The limits on random numbers are those that any generator should keep, not what one seed gives.
+The limits should hold for any seed of the random numbers, not only for this one.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def files(directory: Path) -> list[Path]:
-    """List files as Spark reads them: by the time of their last change."""
+    """List files in the order in which Spark reads them: by modification time."""
     return sorted(directory.glob("*.parquet"), key=lambda path: path.stat().st_mtime)
 
 

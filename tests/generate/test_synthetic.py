@@ -10,7 +10,7 @@ from latecomer.generate.synthetic import synthetic
 
 
 def moves(percent: float, amount: float, rows: int = 100_000) -> np.ndarray:
-    """How far each row was moved back."""
+    """Return how far each row was moved back."""
     table = synthetic(rows, percent=percent, amount=amount, seed=1)
     return table["arrival"].to_numpy() - table["time"].to_numpy()
 

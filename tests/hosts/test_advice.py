@@ -12,7 +12,7 @@ def tally(rows: int, late: int, delay: str = "delay_120000") -> dict[str, int]:
     return {"in": rows, "late": late, "delay_0": rows - late, delay: late}
 
 
-def test_it_is_said_once_when_many_rows_are_late_and_again_after_it_was_better(
+def test_many_late_rows_are_reported_once_and_again_after_an_improvement(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     advice = Advice("sales")
@@ -36,10 +36,10 @@ def test_it_is_said_once_when_many_rows_are_late_and_again_after_it_was_better(
     assert "Even a wait of a week" in caplog.messages[1]
 
 
-def test_no_wait_is_advised_that_the_query_has_already(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_present_wait_is_not_advised(caplog: pytest.LogCaptureFixture) -> None:
     advice = Advice("sales")
 
-    # One row in a hundred is late: the present wait keeps 99 %, and so does none.
+    # One row in a hundred is late: the present wait keeps 99 %, and so does no wait at all.
     advice.heard(0, tally(100, 1))
     assert caplog.messages == []
     advice.heard(0, tally(100, 2))
@@ -72,7 +72,7 @@ def test_an_hour_of_micro_batches_is_not_added_up_again_with_each_one() -> None:
     assert Read.times == 100
 
 
-def test_where_delays_are_not_counted_no_wait_is_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_counts_of_delays_no_wait_is_named(caplog: pytest.LogCaptureFixture) -> None:
     advice = Advice("sales")
     advice.heard(0, {"ready": 3})
     advice.heard(0, {"in": 100, "dropped": 50})

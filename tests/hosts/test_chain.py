@@ -39,7 +39,7 @@ def chain(asked: Plan, saved: bytes | None = None, chunks: list | None = None) -
 
 
 def told(running: OperatorChain, watermark: int, *rows: object, wait: int = 0) -> list[tuple]:
-    """Run a micro-batch, and tell the name, the number and the times of what comes out."""
+    """Run a micro-batch; return the name, the number of rows and the times of each output."""
     clock = Clock(watermark + wait, watermark)
     outputs = running.step(clock, [[as_batch(rows)]] if rows else [[]])  # type: ignore[arg-type]
     return [
@@ -52,7 +52,8 @@ def test_in_the_first_stage_the_clock_comes_before_the_rows() -> None:
     running = chain(plan(Sort(TIME)))
 
     assert told(running, NEVER, 7, 9, 12) == []
-    # What the watermark closes comes out; then a row at the watermark is on time, one before late.
+    # Rows up to the watermark come out first. Then a row at the watermark is on time, and one
+    # before it is late.
     assert told(running, 10, 10, 9) == [
         ("ready", 2, (7, 9)),
         ("late", 1, (9,)),
@@ -60,7 +61,7 @@ def test_in_the_first_stage_the_clock_comes_before_the_rows() -> None:
     ]
 
 
-def test_operators_behind_another_are_given_the_rows_first() -> None:
+def test_operators_after_the_first_get_the_rows_before_the_watermark() -> None:
     running = chain(plan(Sort(TIME), Sort(TIME)))
     told(running, NEVER, 3, 1)
 
@@ -110,7 +111,7 @@ def test_a_chain_sleeps_until_the_clock_has_passed_the_wait() -> None:
     assert running.held == 2
 
 
-def test_a_chain_goes_on_where_it_was_stopped() -> None:
+def test_a_chain_continues_where_it_was_stopped() -> None:
     asked, chunks = plan(Sort(TIME), Sort(TIME)), [MemoryChunks(), MemoryChunks()]
     running = chain(asked, None, chunks)
     told(running, NEVER, 7, 3)
@@ -120,7 +121,7 @@ def test_a_chain_goes_on_where_it_was_stopped() -> None:
     assert told(again, FOREVER) == [("ready", 2, (3, 7))]
 
 
-def test_a_stream_that_comes_in_has_chunks_and_a_clock_of_its_own() -> None:
+def test_a_joined_stream_has_chunks_and_a_clock_of_its_own() -> None:
     left, right = (plan(Sort(TIME), Lifetimes(TIME), wait=wait) for wait in (0, 5))
     asked = meet(left, Union(), right, SCHEMA)
     running = chain(asked)
@@ -145,7 +146,7 @@ def test_a_stream_that_comes_in_has_chunks_and_a_clock_of_its_own() -> None:
         (Changelog(), [[3, 1, 2]]),
     ],
 )
-def test_rows_are_handed_over_as_the_first_operator_takes_them(
+def test_rows_are_passed_on_in_the_form_that_the_first_operator_needs(
     operator: object, expected: list[list[int]]
 ) -> None:
     batches = arranged(plan(operator), 0, [as_batch((3,)), as_batch((1, 2))], SCHEMA)

@@ -67,7 +67,7 @@ def test_a_number_of_rows_is_no_duration() -> None:
     assert told(*sizes) == ["grouping: size was 3, is now 4"]
 
 
-def test_of_a_function_the_name_is_told_and_no_hash() -> None:
+def test_a_function_is_shown_by_its_name_without_a_hash() -> None:
     marks = ("<3.11 code 0123456789abcdef>", "<3.11 code fedcba9876543210>")
     before, now = (f'Stateful(time="time", update=f{mark})' for mark in marks)
 
@@ -78,14 +78,14 @@ def test_of_a_function_the_name_is_told_and_no_hash() -> None:
 @pytest.mark.parametrize(
     "operator", [each for each, _ in EXAMPLES], ids=lambda each: type(each).__name__
 )
-def test_every_operator_can_be_told_without_microseconds(operator: Labelled) -> None:
+def test_every_operator_is_described_without_microseconds(operator: Labelled) -> None:
     (found,) = told(operator.label, 'Other(column="a")')
 
     assert re.search(r"\d{6}", found) is None, found
     assert re.search(r"[A-Z]\w*\(", found) is None, found
 
 
-def test_settings_are_told_in_words() -> None:
+def test_settings_are_described_in_words() -> None:
     assert changed("wait", 7_200_000_000, [MINUTE, 2 * MINUTE]) == (
         "wait was 2 hours, is now 1 minute, 2 minutes"
     )

@@ -65,7 +65,7 @@ def test_rows_too_far_ahead_of_their_arrival_are_set_aside() -> None:
 
     assert fit["time"].to_pylist() == [15, 3]
     assert aside["_reason"].to_pylist() == [AHEAD]
-    # Where nobody knows when rows arrived, none is ahead.
+    # Without arrivals, no row is ahead.
     assert admit(plan(source), table(time=[99]))[0].num_rows == 1
 
 
@@ -83,7 +83,7 @@ def test_a_row_that_is_unfit_for_two_reasons_is_set_aside_once() -> None:
     assert aside["_reason"].to_pylist() == [EMPTY]
 
 
-def test_where_late_rows_are_refused_so_are_these() -> None:
+def test_late_raise_also_refuses_rows_that_are_set_aside() -> None:
     with pytest.raises(LateRowError, match="a row has no time"):
         admit(plan(Source(TIME), "raise"), table(time=[None]))
     admit(plan(Source(TIME), "raise"), table(time=[1]))

@@ -21,11 +21,11 @@ def test_what_is_written_is_read_again() -> None:
     assert [*again.schemas] == [SCHEMA]
 
 
-def test_columns_that_are_not_known_yet_are_those_that_were_written() -> None:
+def test_columns_that_are_not_given_are_those_that_were_written() -> None:
     assert [*Envelope.read(ENVELOPE.write(), QUERY, [None]).schemas] == [SCHEMA]
 
 
-def test_any_bytes_can_be_put_together_and_taken_apart() -> None:
+def test_any_list_of_bytes_is_read_as_it_was_written() -> None:
     pieces = [b"", b"\n\n", bytes(range(256)), b"{}"]
 
     assert parts(joined(pieces)) == pieces

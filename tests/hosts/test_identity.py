@@ -19,7 +19,7 @@ PLAN = Plan(Source(TIME, ("key",)), OneClock((5,)), "divert", (Stage(("key",), (
 OLD, NEW = "f<3.10 code 0123456789abcdef>", "f<3.11 code 0000000000000000>"
 
 
-def test_a_stage_is_known_by_its_operators_its_key_and_its_clock() -> None:
+def test_a_stage_is_identified_by_its_operators_its_key_and_its_clock() -> None:
     assert identity(PLAN, 0) == {
         "label format": FORMAT,
         "operators": ['Sort(by="time" in us)'],

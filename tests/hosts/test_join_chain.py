@@ -62,7 +62,7 @@ def started(asked: Plan, chunks: MemoryChunks, saved: bytes | None = None) -> Ru
 
 
 def batches(step: Step, first: int) -> list[pa.Table]:
-    """Make tables of tuples; the id of a row is its place among all arrivals."""
+    """Return tables of tuples; the id of a row is its position among all arrivals."""
     rows: list[list[tuple[int, int, int]]] = [[], [], []]
     for at, (stream, time, value) in enumerate(step):
         rows[stream].append((time * MS, value, first + at))
@@ -132,7 +132,7 @@ waits = st.one_of(st.integers(0, 9), st.sampled_from(["max", "recall"]))
 
 
 @given(steps=many_steps, buckets=st.integers(1, 3), arrival=st.sampled_from(["told", "not told"]))
-def test_who_waits_for_all_finds_all_in_any_number_of_buckets(
+def test_a_wait_for_all_rows_finds_all_results_in_any_number_of_buckets(
     steps: list[Step], buckets: int, arrival: str
 ) -> None:
     outputs = played(plan(30, arrival=arrival == "told"), steps, buckets)
@@ -143,7 +143,7 @@ def test_who_waits_for_all_finds_all_in_any_number_of_buckets(
 
 
 @given(steps=many_steps, wait=waits, buckets=st.integers(1, 2))
-def test_who_waits_for_less_finds_some_once_and_loses_no_row(
+def test_a_shorter_wait_finds_some_results_once_and_loses_no_row(
     steps: list[Step], wait: Wait, buckets: int
 ) -> None:
     outputs = played(plan(wait), steps, buckets)
@@ -154,7 +154,7 @@ def test_who_waits_for_less_finds_some_once_and_loses_no_row(
     assert len(set(found)) == len(found)
     rows = [row["id"] for row in late(outputs)]
     assert len(set(rows)) == len(rows)
-    # Who is late is in no result.
+    # A late row is in no result.
     assert not set(rows) & {row for _, joined in found for row in joined}
     if buckets == 1:
         assert [time for time, _ in found] == sorted(time for time, _ in found)
@@ -162,9 +162,7 @@ def test_who_waits_for_less_finds_some_once_and_loses_no_row(
 
 @given(steps=many_steps, wait=waits)
 @example(steps=[[(0, -1, 0)], [(0, 0, 0)]], wait=0)
-def test_a_join_that_is_stopped_after_every_step_goes_on_as_if_it_were_not(
-    steps: list[Step], wait: Wait
-) -> None:
+def test_a_join_may_be_restarted_after_every_step(steps: list[Step], wait: Wait) -> None:
     host = LocalHost(plan(wait), SCHEMA, SCHEMA, SCHEMA)
     first, through = 0, []
     for step in steps:
@@ -185,7 +183,7 @@ def test_a_join_that_is_stopped_after_every_step_goes_on_as_if_it_were_not(
 
 
 @given(steps=many_steps, wait=waits, on=st.sampled_from(["key", "pairs", "nothing"]))
-def test_what_was_produced_and_what_was_missed_add_up_to_what_there_was(
+def test_produced_and_missed_results_add_up_to_all_results(
     steps: list[Step], wait: Wait, on: str
 ) -> None:
     common = Equalities.common("key", "key", "key")
@@ -200,7 +198,7 @@ def test_what_was_produced_and_what_was_missed_add_up_to_what_there_was(
     holds = (lambda _: True) if on == "nothing" else alike
     every = brute.every_result(arrived, WINDOWS, holds)
     known = sum(row["produced"] + row["missed"] for row in told)
-    # Only results with a row that is late may be unknown.
+    # Only results with a late row may be uncounted.
     lost = {row["id"] for row in late(outputs)}
     assert len([rows for _, rows in every if not lost & set(rows)]) <= known <= len(every)
 
@@ -213,7 +211,7 @@ def test_reports_say_what_the_model_expects_and_what_is_not_counted_yet(
 
     assert all(0 <= row["extrapolated"] <= 1 for row in reports(outputs))
     for some in map(reports, [[each] for each in outputs]):
-        # Once in a micro-batch: counts of buckets add up.
+        # One row in a micro-batch has the count, because counts of buckets are added up.
         is_told = [row["held"] is not None for row in some]
         assert is_told == [False] * (len(some) - 1) + [True] * bool(some)
     assert all(row["held"] == 0 for row in reports(outputs[-1:]))
@@ -239,8 +237,8 @@ def test_a_row_whose_window_has_passed_is_late_and_says_by_how_much() -> None:
     assert [rows[i]["_delay"] for i in (7, 8)] == [3, 5]
 
 
-def test_a_silent_bucket_is_told_how_far_all_streams_have_come() -> None:
-    # Keys 0 and 1 are in two buckets. After the first step nothing comes with key 0.
+def test_a_silent_bucket_gets_the_clocks_of_all_streams() -> None:
+    # Keys 0 and 1 are in two buckets. After the first step no row has key 0.
     steps = [
         [(0, 5, 0), (1, 5, 0), (2, 5, 0)],
         [(0, 9, 1), (1, 9, 1), (2, 9, 1)],
@@ -253,7 +251,7 @@ def test_a_silent_bucket_is_told_how_far_all_streams_have_come() -> None:
 
 
 def test_a_bucket_learns_of_delays_that_only_all_buckets_together_show() -> None:
-    # All rows of key 0 come in order, but 4 behind those of key 1, in another bucket.
+    # All rows of key 0 come in order, but 4 ms behind those of key 1, in another bucket.
     steps = [
         [(stream, at - 4 * (key == 0), key) for key in (0, 1) for stream in range(3)]
         for at in range(10, 30, 2)
@@ -288,7 +286,7 @@ def test_one_row_that_is_very_late_does_not_make_all_others_wait() -> None:
         list(stage.step(Clock(NEVER, NEVER), [[t] for t in batches(step, 4 + 3 * number)]))
         sizes.append(stage.held)
 
-    # Rows come at a distance of a 16th of what is remembered at the most.
+    # The distance between rows is a 16th of the longest delay that is remembered.
     assert sizes[-1] <= 3 * 18
 
 
@@ -303,7 +301,7 @@ def test_a_late_row_that_is_in_all_buckets_comes_out_once_also_at_the_end() -> N
     gathering = replace(gathering, rights=rights)
     stage = replace(asked.stages[0], join=gathering)
     asked = replace(asked, stages=(stage,))
-    # When the row of 14 comes, the wait is 10 by now, but the join has come to 20 before.
+    # When the row of 14 comes, the wait is 10, but the join has already reached 20.
     step = [(i, 20, 1) for i in range(3)] + [(1, 10, 1)] + [(i, 22, 1) for i in range(3)]
     chunks, outputs = MemoryChunks(), []
     bucket = started(asked, chunks)

@@ -1,4 +1,4 @@
-"""All keys in one operator: what comes out is what operators for each key give."""
+"""One operator for all keys gives the rows of one operator for each key."""
 
 import dataclasses
 from collections import Counter, defaultdict
@@ -222,7 +222,7 @@ Started = Callable[[bytes | None], RunningStage]
 
 
 def after(elapsed: int) -> Clock:
-    """The clock when so many seconds have passed by the wall clock."""
+    """Return the clock after so many seconds of the wall clock."""
     return Clock(NEVER, NEVER, elapsed * SECOND)
 
 
@@ -255,7 +255,7 @@ class ApartAggregation(Aggregation):
 
 
 def told(outputs: Iterable[Output], late: LatePolicy) -> dict[Any, Any]:
-    """What a step put out: the rows of each output, key and wait, in order, and all counts."""
+    """Return the output of a step: the rows of each output, key and wait in order, and counts."""
     rows: dict[Any, list[Any]] = defaultdict(list)
     counts: Counter[str] = Counter()
     for output in outputs:
@@ -309,7 +309,7 @@ streams = st.lists(st.lists(rows, max_size=8), max_size=7)
     late=st.sampled_from([each for each in LATE_POLICIES if each != "raise"]),
     restarts=st.booleans(),
 )
-def test_the_same_comes_out_as_with_operators_for_each_key(
+def test_one_operator_gives_the_rows_of_operators_for_each_key(
     name: str, parts: list[list[Row]], idle: int | None, late: LatePolicy, *, restarts: bool
 ) -> None:
     operator, others = CASES[name]
@@ -381,7 +381,7 @@ def test_a_new_key_is_not_compared_with_a_forgotten_one_that_had_its_slot() -> N
     assert [output.batch["id"].to_pylist() for output in rest] == [[3, 4]]
 
 
-def test_late_rows_are_refused_where_that_is_asked_for() -> None:
+def test_late_raise_refuses_late_rows() -> None:
     spec = plan(OPERATORS["tumbling"], late="raise")
     stage = started(spec)(None)
     first, second = batches([[(20, "a", 0), (0, "b", 0)], [(0, "b", 0), (0, "a", 0)]])
@@ -416,7 +416,7 @@ def test_one_operator_serves_all_keys_where_it_can() -> None:
 def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them(
     more: str, ready: list[int]
 ) -> None:
-    """A sort with a filter or `distinct` behind it once had operators for each key."""
+    """In older checkpoints, a sort before a filter or `distinct` has operators for each key."""
     spec = plan(Sort(TIME), *FOLLOWERS[more])
     parts = batches([[(0, "a", 0), (9, "b", 0), (8, "b", 1)], [(20, "a", 0), (30, "b", 1)]])
     kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)

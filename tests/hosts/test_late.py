@@ -86,7 +86,7 @@ def test_late_rows_that_are_dropped_are_counted() -> None:
     assert (output.name, output.batch) == (DROPPED, None)
 
 
-def test_no_late_rows_put_out_nothing() -> None:
+def test_without_late_rows_there_is_no_output() -> None:
     assert list(late_outputs(plan("divert"), ROWS.slice(2), 10, 5)) == []
     assert checked(plan("raise"), unusable(ROWS.slice(2), NO_TIME)).num_rows == 0
 

@@ -1,4 +1,4 @@
-"""The local host: the clock, what is set aside, and what becomes of late rows."""
+"""The local host: its clock, rows that are set aside, and late rows."""
 
 import pyarrow as pa
 import pytest
@@ -23,7 +23,7 @@ def rows(*times: int | None) -> pa.Table:
     return pa.table([list(times), [None] * len(times)], schema=SCHEMA)
 
 
-def test_the_clock_is_what_earlier_batches_said() -> None:
+def test_the_clock_is_set_by_earlier_batches() -> None:
     host = LocalHost(plan(), SCHEMA)
     watermarks = [host.step(rows(*times)).watermark for times in [(10,), (20, 1), (3,), ()]]
 
@@ -67,7 +67,7 @@ def test_adjusted_rows_do_not_overtake_others_of_equal_time() -> None:
     assert found["arrival"].to_pylist() == [0, 1, 2, 4, 5]
 
 
-def test_a_row_without_a_time_is_handed_out_with_a_reason_or_raises() -> None:
+def test_a_row_without_a_time_is_late_with_a_reason_or_raises() -> None:
     assert LocalHost(plan(), SCHEMA).step(rows(None)).late["_reason"].to_pylist() == ["no time"]
     with pytest.raises(LateRowError, match='column "time" is null'):
         LocalHost(plan("raise"), SCHEMA).step(rows(None))

@@ -49,7 +49,7 @@ def text(*statuses: Status) -> str:
     return generate_latest(registry).decode()
 
 
-def test_all_that_a_status_knows_is_exported_by_the_name_of_its_query() -> None:
+def test_all_values_of_a_status_are_exported_under_the_name_of_its_query() -> None:
     lines = text(STATUS).splitlines()
 
     for expected in (
@@ -80,7 +80,7 @@ def test_the_live_views_read_them_back() -> None:
     assert found["delays"] == [[0.0, 90], [1_000.0, 9], [None, 1]]
 
 
-def test_what_is_not_known_is_not_exported() -> None:
+def test_unknown_values_are_not_exported() -> None:
     assert "latecomer_backlog{" not in text(replace(STATUS, backlog=None))
     assert "delay_seconds_bucket{" not in text(replace(STATUS, delays=None))
     assert "{" not in text()

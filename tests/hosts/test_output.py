@@ -7,7 +7,7 @@ def test_the_count_of_a_wait_has_its_microseconds_in_its_name() -> None:
     assert in_time(0).removeprefix(IN_TIME) == "0"
 
 
-def test_no_count_has_the_name_of_rows() -> None:
+def test_the_name_of_a_count_differs_from_that_of_rows() -> None:
     assert len({READY, DROPPED, FOLDED, in_time(0), in_time(1)}) == 5
 
 

@@ -1,4 +1,4 @@
-"""What a stream tells of its recall: as rows, as an output, and in the progress of its query."""
+"""Reports of recall: as rows, as an output, and in the progress of a query."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_several_measurements_of_a_micro_batch_are_one_report() -> None:
     assert [*reports([])] == []
 
 
-def test_a_host_says_of_which_bucket_a_report_is() -> None:
+def test_a_report_names_its_bucket() -> None:
     table, *_ = report(5, [Measured(0.9, 7, 3, 1)])
 
     assert of_bucket(table.batch, 4).column(BUCKET).to_pylist() == [4]
@@ -128,7 +128,7 @@ def test_both_hosts_report_the_same(spark: SparkSession, tmp_path: Path) -> None
     assert lc.counts(query)["late"] == achieved[0.9].missed > 0
 
 
-def test_of_a_table_all_is_in_time(spark: SparkSession) -> None:
+def test_in_batch_all_rows_are_in_time(spark: SparkSession) -> None:
     df = spark.createDataFrame(rows(3, 1, 2).to_pandas())
 
     (row,) = lc.disordered(df, time="time").sort(recall=0.99).recall_df().collect()

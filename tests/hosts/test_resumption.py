@@ -1,4 +1,4 @@
-"""A query that goes on with another wait, with more columns, or with another late policy."""
+"""A query that continues with another wait, with more columns, or with another late policy."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SCHEMA = pa.schema({"time": pa.int64(), "key": pa.int32(), "id": pa.int64()})
 WIDER = SCHEMA.append(pa.field("more", pa.string()))
 MILLI = 1_000
 SIZE = 5
-"""Of windows, in milliseconds."""
+"""Length of windows, in milliseconds."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Micro-batches of (time, key) that one query runs, with one wait."""
+    """Micro-batches of (time, key), run by one query with one wait."""
 
     wait: int
     batches: list[list[tuple[int, int]]]
@@ -62,7 +62,7 @@ RUNS = st.lists(
 def drive(
     runs: list[Run], clock: type[ClockPolicy], *operators: Operator, is_widened: bool = False
 ) -> list[tuple[list[dict[str, object]], list[int]]]:
-    """Run all, with a restart before each run; return what each batch gives, and late ids."""
+    """Run all, with a restart before each run; return the rows and the late ids of each batch."""
     chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
     saved, floor, waits, newest, number = None, NEVER, [0], NEVER, 0
     out = []
@@ -95,7 +95,7 @@ def drive(
 
 
 def watermarks(runs: list[Run], key: int | None = None) -> list[int | None]:
-    """The documented meaning: that of the micro-batch before, or newest - wait, if that is more."""
+    """Return watermarks by their definition: newest - wait, or the previous one if it is later."""
     found: list[int | None] = []
     newest = mark = None
     for run in runs:
@@ -112,7 +112,7 @@ def watermarks(runs: list[Run], key: int | None = None) -> list[int | None]:
 
 
 def brute(runs: list[Run], *, per_key: bool = False) -> list[tuple[list[int], list[int]]]:
-    """What a sort gives, and finds late: by looking at all rows so far in each micro-batch."""
+    """Return the ready and the late rows of a sort, by brute force."""
     batches = [batch for run in runs for batch in run.batches]
     marks = {key: watermarks(runs, key if per_key else None) for key in range(3)}
     held: list[tuple[int, int, int]] = []

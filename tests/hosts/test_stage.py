@@ -1,4 +1,4 @@
-"""State is carried on, or refused with a reason."""
+"""A stage restores its state, or refuses it with a reason."""
 
 import json
 from collections import defaultdict
@@ -38,7 +38,7 @@ def changed(state: bytes, **header: object) -> bytes:
     return json.dumps(json.loads(first) | header).encode() + b"\n" + rest
 
 
-def test_a_stage_goes_on_where_it_left_off_without_being_told_its_columns() -> None:
+def test_a_stage_continues_without_being_given_its_columns() -> None:
     chunks, state = saved()
     stage = RunningStage(PLAN, 0, None, lambda _: chunks, state)
 
@@ -76,7 +76,7 @@ def test_state_of_another_query_is_refused() -> None:
         RunningStage(TWICE, 0, SCHEMA, lambda _: chunks, state)
 
 
-def test_a_clock_that_is_shifted_only_now_is_refused() -> None:
+def test_a_clock_that_is_newly_shifted_is_refused() -> None:
     chunks, state = saved()
     shifted = replace(PLAN, source=replace(PLAN.source, before_1970=True))
     with pytest.raises(StateFormatError, match="before_1970 was False, is now True"):
@@ -118,7 +118,7 @@ def started(plan: Plan) -> RunningStage:
     return RunningStage(plan, 0, SCHEMA, lambda _: chunks)
 
 
-def test_a_stage_that_holds_more_than_it_may_says_so() -> None:
+def test_a_stage_that_holds_more_than_its_limit_is_stopped() -> None:
     stage = started(replace(PLAN, source=replace(PLAN.source, held_limit=2)))
 
     list(stage.step(Clock(0, -5), [[as_batch((3, 1))]]))

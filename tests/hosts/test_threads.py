@@ -1,4 +1,4 @@
-"""Any number of threads gives the answers of one: for each key, row by row and step by step."""
+"""Any number of threads gives the rows of one thread, for each key and in each step."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_many_rows_keep_the_order_of_their_key() -> None:
     assert by_key(query.run([rows], threads=3).ready) == by_key(query.run([rows]).ready)
 
 
-def test_what_depends_on_all_rows_is_not_split() -> None:
+def test_plans_that_depend_on_all_rows_are_not_split() -> None:
     asked = stream().sort(recall=0.9)
     alone = lc.disordered(SCHEMA, time="time").sort(wait="1 second")
     streams = {"left": stream(), "right": stream()}

@@ -1,6 +1,6 @@
 """Every call of a linear kernel in these tests runs as machine code and as plain Python.
 
-Both must give the same bytes, because a process starts with the one and goes on with the other.
+Both must give the same bytes, because a process starts with one and continues with the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def both_ways(made: jit._LinearKernel, *arguments: object) -> object:
 
 
 def as_bytes(value: Any) -> Any:  # noqa: ANN401 - whatever a kernel takes and returns
-    """Return what tells values apart, to the last bit."""
+    """Return bytes that differ for values that differ in any bit."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, tuple | list):

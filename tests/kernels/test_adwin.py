@@ -1,4 +1,4 @@
-"""ADWIN against river's, and by what it is for."""
+"""ADWIN, compared with that of river, and its purpose: to notice changes."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def phases(seed: int, means: tuple[float, ...]) -> np.ndarray:
 def test_the_window_is_as_long_as_rivers_after_each_value(seed: int) -> None:
     drift = pytest.importorskip("river.drift")
     values = phases(seed, (0.2, 0.9, 0.5, 0.45, 0.0, 1.0))
-    # River's own update begins anew after each cut; the window itself does not.
+    # River's own update starts again after each cut; the window itself does not.
     theirs = drift.ADWIN(delta=DELTA)._helper
     expected = []
     for value in values:

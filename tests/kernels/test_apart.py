@@ -1,4 +1,4 @@
-"""Rows that are not too close to each other, against a slow twin."""
+"""Rows that are not too close to each other, compared with a slow twin."""
 
 from itertools import accumulate
 
@@ -15,7 +15,7 @@ def kept(groups: list[list[int]], within: int) -> list[bool]:
     return keep_apart(times, bounds, within).tolist()
 
 
-def test_a_row_as_far_as_asked_is_kept_and_a_nearer_one_is_not() -> None:
+def test_a_row_at_the_given_distance_is_kept_and_a_nearer_one_is_not() -> None:
     assert kept([[0, 4, 5, 9, 10]], 5) == [True, False, True, False, True]
 
 
@@ -31,7 +31,9 @@ def test_the_largest_distance_does_not_overflow() -> None:
     groups=st.lists(st.lists(st.integers(-20, 20), max_size=10).map(sorted), max_size=4),
     within=st.integers(1, 15),
 )
-def test_it_is_what_a_loop_over_rows_gives(groups: list[list[int]], within: int) -> None:
+def test_the_kernel_gives_the_result_of_a_loop_over_rows(
+    groups: list[list[int]], within: int
+) -> None:
     expected = []
     for group in groups:
         last: int | None = None

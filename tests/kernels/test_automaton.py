@@ -1,4 +1,4 @@
-"""The automaton, on arrays: two groups, with something under way in the first."""
+"""The automaton on arrays: two groups, with matches under way in the first."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def one_group(times: list[int], met: list[int], guards: list[int] | None = None)
 
 
 def run(machine: Machine, rows: Rows) -> tuple[list[int], list[int], list[int]]:
-    """Run over one group; tell the rows of all steps, the last steps, and those under way."""
+    """Run one group; return the rows of all steps, the last steps, and those under way."""
     attempts = Attempts(numbers(0, 0), NOTHING, NOTHING, NOTHING)
     steps, left, lasts = advance(machine, rows, attempts, NO_STEPS, None, ())
     return steps.row.tolist(), lasts.tolist(), left.step.tolist()
@@ -125,7 +125,7 @@ def test_too_many_under_way_are_refused() -> None:
         run(A_THEN_B._replace(most=3), one_group([0, 1, 2, 3], [1, 1, 1, 1]))
 
 
-def test_what_there_is_to_ask_is_asked() -> None:
+def test_a_condition_gets_the_last_step_the_row_and_the_event() -> None:
     def holds(_: object, row: np.ndarray, *asked: object) -> bool:
         last, number, target = asked[-3:]
         return (row[last], number, target) == (0, 2, 1)
@@ -170,13 +170,13 @@ def test_a_row_that_must_be_absent_is_compared_with_the_match() -> None:
         attempts = Attempts(numbers(0, 0), NOTHING, NOTHING, NOTHING)
         found = advance_rows(waiting, rows, attempts, NO_STEPS, holds, ())[1]
 
-        # The last step of the match, the number of the row, and the place behind the last event.
+        # The last step of the match, the number of the row, and the place after the last event.
         assert asked == [(1, 2, 2)]
         assert found.step.tolist() == left
 
 
 CHAINS = Steps(numbers(5, 6, 7, 8), numbers(0, 1, 1, 1), numbers(-1, 0, 0, 1))
-"""a5 b6 b8, and a5 b7."""
+"""The steps of a5 b6 b8, and of a5 b7."""
 
 
 def test_rows_of_an_event_are_found_in_order() -> None:

@@ -1,4 +1,4 @@
-"""The next row of the same key, against a slow twin."""
+"""The next row of the same key, compared with a slow twin."""
 
 import numpy as np
 from hypothesis import given

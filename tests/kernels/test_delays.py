@@ -4,7 +4,7 @@ from latecomer.kernels.adwin import adwin_state
 from latecomer.kernels.delays import remember
 
 
-def test_enough_buckets_are_remembered_and_what_is_forgotten_is_not_counted() -> None:
+def test_enough_buckets_are_kept_and_others_are_not_counted() -> None:
     past = np.zeros((3, 40), np.int64), np.zeros(5, np.int64), np.zeros(5, np.int64)
     delays, skews = np.array([31, *[0] * 19, 15]), np.array([9, *[1] * 19, 1 << 40])
     reach = np.ones(1)
@@ -14,7 +14,7 @@ def test_enough_buckets_are_remembered_and_what_is_forgotten_is_not_counted() ->
 
     (steps, _, many), counts, (start, end, tuples, skew, largest) = past
     assert reach[0] == 3
-    # Five buckets of one and one of two: the first tuple, with the longest delay, is not in them.
+    # There are five buckets of one and one of two, without the first tuple and its longest delay.
     assert (end, tuples, many[start:end].sum()) == (21, 7, 7)
     assert steps[start:end].tolist() == [0, 0, 0, 0, 0, 0, 2]
     assert counts.tolist() == [6, 0, 1, 0, 0]

@@ -1,4 +1,4 @@
-"""The four measures of order, each against its definition in a line or two."""
+"""The four measures of order, each compared with its definition in a line or two."""
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
@@ -22,7 +22,7 @@ def stream(times: list[int]) -> np.ndarray:
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    """Compile before Hypothesis looks at its watch."""
+    """Compile before Hypothesis measures time."""
     measured([2, 1])
 
 
@@ -40,7 +40,7 @@ def runs_slowly(times: list[int]) -> int:
 
 
 def interleaved_slowly(times: list[int]) -> int:
-    """The longest strictly descending subsequence, by the longest that ends at each row."""
+    """Return the length of the longest strictly descending subsequence, row by row."""
     longest: list[int] = []
     for at, time in enumerate(times):
         longest.append(1 + max((longest[i] for i in range(at) if times[i] > time), default=0))
@@ -68,7 +68,7 @@ def test_each_measure_agrees_with_its_slow_twin(
 
 @TWINS
 @pytest.mark.parametrize("rows", [15, 16, 17, 31, 32, 33, 48, 100, 255, 256, 257, 400])
-def test_streams_of_any_length_are_cut_and_merged_alike(
+def test_streams_of_any_length_may_be_cut_and_merged(
     kernel: Callable, slowly: Callable, rows: int
 ) -> None:
     random = np.random.default_rng(rows)
@@ -114,7 +114,7 @@ def test_the_four_measures_of(times: list[int], expected: tuple[int, ...]) -> No
 
 
 @given(times=streams)
-def test_all_four_say_alike_whether_a_stream_is_in_order(times: list[int]) -> None:
+def test_all_four_measures_agree_on_whether_a_stream_is_in_order(times: list[int]) -> None:
     pairs, farthest, stretches, sequences = measured(times)
     is_sorted = times == sorted(times)
 
@@ -145,7 +145,7 @@ def test_a_stream_and_its_reverse_share_the_pairs_of_different_times(times: list
 
 
 @given(sources=st.lists(st.lists(FEW, max_size=15).map(sorted), max_size=6), data=st.data())
-def test_so_many_sorted_sources_need_no_more_sequences(
+def test_merged_sorted_sources_need_at_most_as_many_sequences(
     sources: list[list[int]], data: st.DataObject
 ) -> None:
     turns = [number for number, source in enumerate(sources) for _ in source]

@@ -1,4 +1,4 @@
-"""Windows that change, against all windows written out."""
+"""Windows that change, compared with a list of all windows."""
 
 import numpy as np
 from hypothesis import given

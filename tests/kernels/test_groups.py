@@ -1,4 +1,4 @@
-"""Rows of a group side by side, against sorting."""
+"""Rows arranged by group, compared with sorting."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A hash that equal keys share, and that never changes."""
+"""A hash that is equal for equal keys, and never changes."""
 
 from datetime import date, time
 from decimal import Decimal
@@ -19,7 +19,7 @@ def hashes(*columns: list, kind: pa.DataType | None = None) -> list[int]:
 
 
 def test_the_hash_is_the_same_in_every_version() -> None:
-    """Held rows are where this hash has put them; changing it would part a key from its state."""
+    """This hash decides in which bucket rows are held; a change would separate keys from state."""
     assert hashes(["", "a", "ab", None]) == HASHES_OF_TEXT
     assert hashes([0, 1, -1, None]) == HASHES_OF_NUMBERS
 
@@ -63,7 +63,7 @@ def test_the_place_of_a_column_matters() -> None:
 
 
 def slow_hash(text: bytes) -> int:
-    """The specification: the digits of a number, least first, and how many there are."""
+    """Hash by definition: the digits of a number, least first, and the number of digits."""
     digits = sum((byte + 1) * BASE ** (place + 1) for place, byte in enumerate(text))
     number = np.array([len(text) + digits & 2**64 - 1], np.uint64)
     return int(hashing.mixed(hashing.mixed(number))[0])

@@ -99,7 +99,7 @@ def test_a_kernel_lets_other_threads_run(tmp_path: Path) -> None:
 
 
 def test_a_linear_kernel_is_plain_python_on_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not both ways, as in the other tests.
+    # These calls run only one way, unlike those in other tests.
     monkeypatch.undo()
     monkeypatch.delitem(sys.modules, "numba")
     sums = jit.linear_kernel(lambda values: values[0] + values[1])
@@ -135,7 +135,7 @@ def test_a_linear_kernel_loads_the_compiler_once_there_is_much_to_do(limits: str
 def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path: Path) -> None:
     twice = SOURCE.replace("last_before", "first")
     (tmp_path / "some_kernel.py").write_text(SOURCE + twice)
-    # Neither beside the source nor in the user's cache can there be a directory, also not by root.
+    # No directory can be made beside the source or in the user's cache, not even by root.
     (tmp_path / "__pycache__").touch()
     script = "from some_kernel import *; print(last_before([3, 9], 8), first([3, 9], 4))"
     script = script.replace("[3, 9]", "np.array([3, 9])")
@@ -149,7 +149,7 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path: P
     )
 
     assert done.stdout == "0 0\n"
-    # Plain Python, which measures coverage, has nothing to keep.
+    # Plain Python, which measures coverage, has no machine code to keep.
     warned = 0 if numba.config.DISABLE_JIT else 1
     assert done.stderr.count("RuntimeWarning: compiled kernels cannot be kept") == warned
 

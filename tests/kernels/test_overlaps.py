@@ -1,4 +1,4 @@
-"""Overlaps, against looking at every pair and every instant."""
+"""Overlaps, compared with trying every pair and every instant."""
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +11,7 @@ Row = tuple[int, int, int, bool]
 
 @st.composite
 def rows(draw: st.DrawFn) -> Row:
-    """Draw a code, a start, an end, and whether it is old: then it begins before others."""
+    """Draw a code, a start, an end, and whether the row is old, and so begins before others."""
     is_old = draw(st.booleans())
     start = -1 if is_old else draw(st.integers(0, 12))
     return draw(st.integers(-1, 2)), start, draw(st.integers(start + 1, 15)), is_old
@@ -86,10 +86,10 @@ def test_pieces_are_the_instants_that_nothing_covers(
             if not any(begin <= instant < stop for begin, stop in covers)
         ]
         assert [instant for piece in mine for instant in range(*piece)] == free
-        # None could be longer.
+        # No result could be longer.
         assert not {start for start, _ in mine} & {end for _, end in mine}
         assert all(start < end for start, end in mine)
 
 
-def test_what_lies_before_between_and_after_covers_is_left() -> None:
+def test_pieces_before_between_and_after_covers_remain() -> None:
     assert pieces([((1, 9), [(2, 4), (3, 5), (7, 8)])]) == [(0, 1, 2), (0, 5, 7), (0, 8, 9)]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from latecomer.kernels.overtaking import NOBODY, count_overtaken, overtaken
 
 Row = tuple[int, int, int, int, bool]
-"""Time, early, late, order, delayed."""
+"""Columns of a row: time, early, late, order, delayed."""
 
 small = st.integers(0, 6)
 streams = st.lists(st.tuples(small, small, small, small, st.booleans()), max_size=12).map(sorted)
@@ -17,7 +17,7 @@ def arrays(rows: list[Row]) -> list[np.ndarray]:
 
 
 def oracle(rows: list[Row]) -> list[bool]:
-    """A row is overtaken iff one with a later time comes before it."""
+    """Return which rows are overtaken: those after a row with a later time."""
     comes = [((late if delayed else early), order) for _, early, late, order, delayed in rows]
     return [
         any(rows[j][0] > rows[i][0] and comes[j] < comes[i] for j in range(len(rows)))

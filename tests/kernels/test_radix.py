@@ -29,7 +29,7 @@ def test_one_row_is_in_order() -> None:
 @pytest.mark.parametrize("part", [1, 3, 8_192])
 @given(times=st.lists(st.integers(-(2**16), 2**16), min_size=1, max_size=40))
 def test_the_order_is_that_of_a_stable_sort(times: list[int], part: int, scale: int) -> None:
-    """With times of one digit and of several, in one part and dealt out into many."""
+    """Times have one digit or several, in one part or distributed over many."""
     times = [time * scale for time in times]
     before = radix.MANY, radix.PART
     radix.MANY, radix.PART = (0, part) if part < 8_192 else before

@@ -1,4 +1,4 @@
-"""The model of recall, against its equations, and its search, against trial and error."""
+"""The model of recall, compared with its equations, and its search, with trying all waits."""
 
 import numpy as np
 from hypothesis import given
@@ -32,7 +32,7 @@ def models(draw: st.DrawFn) -> Model:
 
 
 def by_the_equations(wait: int, model: Model) -> float:
-    """Eq. 2 to 5, with the pdf of what the join receives, and a window cut into basic windows."""
+    """Compute Eq. 2 to 5, with the pdf of delays at the join, and a window of basic windows."""
     shares, ahead, windows, (granularity, basic) = model
     many = len(windows)
 
@@ -80,7 +80,7 @@ def test_where_only_equal_times_join_a_window_is_as_full_as_its_newest_part() ->
     assert found == 0.4
 
 
-def test_what_is_short_by_next_to_nothing_is_not_enough() -> None:
+def test_a_wait_that_misses_the_recall_by_a_tiny_amount_is_not_enough() -> None:
     shares = np.array([[0.5, 1.0], [0.8, 1.0]])
     model = shares, np.array([0, 0]), np.array([0, 0]), (10, 10)
 

@@ -1,4 +1,4 @@
-"""Runs, against the paper's algorithm one event at a time."""
+"""Runs, compared with the paper's algorithm, event by event."""
 
 import numpy as np
 from hypothesis import given

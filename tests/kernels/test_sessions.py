@@ -1,4 +1,4 @@
-"""Lifetimes that overlap, put together, against a slow twin."""
+"""Overlapping lifetimes, merged, compared with a slow twin."""
 
 import numpy as np
 from hypothesis import given
@@ -20,7 +20,7 @@ rows = st.lists(
 
 
 def twin(given_rows: list[Row]) -> list[tuple[int, int]]:
-    """Begin with one row, and take in what overlaps until nothing more does."""
+    """Begin with one row, and add overlapping rows until there are none."""
     found = []
     for row in given_rows:
         together = {row}
@@ -36,7 +36,7 @@ def overlap(one: Row, other: Row) -> bool:
 
 
 @given(rows)
-def test_what_overlaps_is_put_together(given_rows: list[Row]) -> None:
+def test_overlapping_rows_are_merged(given_rows: list[Row]) -> None:
     given_rows.sort(key=lambda row: row[1])
     codes, starts, ends = (np.array([row[i] for row in given_rows], np.int64) for i in range(3))
 
@@ -45,7 +45,7 @@ def test_what_overlaps_is_put_together(given_rows: list[Row]) -> None:
     assert list(zip(firsts.tolist(), reach.tolist(), strict=True)) == twin(given_rows)
 
 
-def test_what_begins_where_another_ends_is_apart() -> None:
+def test_a_row_that_begins_where_another_ends_is_not_merged() -> None:
     codes, starts, ends = np.array([0, 0, 0]), np.array([1, 3, 6]), np.array([4, 6, 8])
 
     firsts, reach = united(codes, starts, ends, 3)

@@ -1,4 +1,4 @@
-"""Chains of lifetimes, against looking at all chains for each row."""
+"""Chains of lifetimes, compared with trying all chains for each row."""
 
 import numpy as np
 from hypothesis import given
@@ -33,7 +33,7 @@ def seen(given: list[Row]) -> list[tuple[int, int]]:
 
 
 @given(st.lists(rows, max_size=14).map(lambda given: sorted(given, key=lambda row: row[:2])))
-def test_each_row_goes_on_the_first_chain_that_ends_where_it_begins(given: list[Row]) -> None:
+def test_each_row_continues_the_first_chain_that_ends_where_it_begins(given: list[Row]) -> None:
     assert seen(given) == twin(given)
 
 
@@ -43,5 +43,5 @@ def test_a_gap_or_another_code_ends_a_chain() -> None:
     assert seen(given) == [(0, 1), (2, 2), (3, 3)]
 
 
-def test_of_two_chains_that_end_together_the_first_goes_on() -> None:
+def test_the_first_of_two_chains_that_end_together_is_continued() -> None:
     assert seen([(0, 1, 5), (0, 2, 5), (0, 5, 6), (0, 5, 8)]) == [(0, 2), (1, 3)]

@@ -1,4 +1,4 @@
-"""Stretches, what is true in them, and trees that cover them, against counting."""
+"""Stretches, their states, and trees that cover them, compared with counting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns(rows: list[tuple[int, ...]], width: int) -> list[np.ndarray]:
 lifetimes = st.lists(
     st.tuples(st.integers(0, 9), st.integers(0, 9) | st.none(), st.integers(0, 2)), max_size=12
 )
-"""Begins, durations (None: it has not ended) and keys."""
+"""Begins, durations (None for a row that has not ended) and keys."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Cut:
 
 
 def counting(states: list[Life], at: int, key: int) -> list[int]:
-    """Find the states of a key that count at an instant."""
+    """Return the states of a key that count at an instant."""
     return [
         i
         for i, (start, duration, code) in enumerate(states)
@@ -84,11 +84,11 @@ def test_time_is_cut_where_a_state_of_the_key_begins_or_ends(given: list[Life]) 
 
 
 @given(lifetimes, st.integers(0, 20) | st.just(FOREVER), st.randoms())
-def test_begins_and_ends_are_told_in_order_of_time(
+def test_begins_and_ends_are_emitted_in_order_of_time(
     given: list[Life], until: int, random: Random
 ) -> None:
     made = Cut.of(sorted(given, key=lambda state: state[0]))
-    # Some were told to begin before.
+    # The begins of some rows were emitted before.
     was_told = [rows > 0 and random.random() < 0.4 for rows in made.rows]
     ids = np.cumsum(was_told) - 1
     ids[~np.array(was_told, np.bool_)] = -1
@@ -96,7 +96,7 @@ def test_begins_and_ends_are_told_in_order_of_time(
     ended = np.flatnonzero((ids >= 0) & (made.ends < FOREVER))
     ended = ended[np.argsort(made.ends[ended], kind="stable")]
     new = [i for i in range(len(ids)) if made.rows[i] and made.starts[i] < until and ids[i] < 0]
-    # At one time, what begins comes before what ends.
+    # At equal times, begins come before ends.
     events = [(made.starts[i], 0, i) for i in new] + [(made.ends[i], 1, i) for i in ended]
     events.sort(key=lambda event: event[:2])
     before = ids.copy()
@@ -115,7 +115,9 @@ def test_begins_and_ends_are_told_in_order_of_time(
 
 
 @given(lifetimes, st.randoms())
-def test_each_stretch_has_the_sum_of_what_covers_it(given: list[Life], random: Random) -> None:
+def test_each_stretch_has_the_sum_of_the_rows_that_cover_it(
+    given: list[Life], random: Random
+) -> None:
     states = sorted(given, key=lambda state: state[0])
     values = np.array([random.randint(-50, 50) for _ in states], np.int64)
     made = Cut.of(states)
@@ -127,7 +129,9 @@ def test_each_stretch_has_the_sum_of_what_covers_it(given: list[Life], random: R
 
 
 @given(lifetimes, st.randoms())
-def test_each_stretch_has_the_largest_of_what_covers_it(given: list[Life], random: Random) -> None:
+def test_each_stretch_has_the_maximum_of_the_rows_that_cover_it(
+    given: list[Life], random: Random
+) -> None:
     states = sorted(given, key=lambda state: state[0])
     values = np.array([random.randint(-3, 3) for _ in states], np.int64)
     valid = values != 3

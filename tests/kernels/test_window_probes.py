@@ -70,7 +70,7 @@ def test_a_row_that_is_exactly_as_old_as_the_window_is_long_is_still_in_it() -> 
 
 
 def test_a_row_of_a_star_finds_partners_through_the_rows_of_the_centre() -> None:
-    # The centre is stream 1. It shares a with stream 0 and b with stream 2; v is 2a + b.
+    # The centre is stream 1. It shares column a with stream 0 and b with stream 2; v is 2a + b.
     _, on, _ = CONDITIONS["star"]
     received = [(1, 1, 0), (1, 2, 2), (0, 3, 0), (2, 4, 0), (2, 5, 1), (0, 6, 2)]
 

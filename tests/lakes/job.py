@@ -1,9 +1,9 @@
 """Four queries from Kafka into Delta and Iceberg, which kill their own process; run by `kills`.
 
-Into each lake one query appends sorted rows, and one merges counts by window. Each counts what it
-writes in this process. When all four have come to a given write, the process and its Spark are
-killed: after the tables have committed and before Spark knows ("after"), or some milliseconds into
-the writing ("during").
+In each lake, one query appends sorted rows, and one merges counts by window. Each query counts its
+writes in this process. When all four have reached a given write, the process and its Spark are
+killed: after the tables have committed and before Spark has ("after"), or some milliseconds into
+the write ("during").
 
 Usage: python -m tests.lakes.job DIRECTORY SERVERS OFFSETS [WRITE {after,during} MILLISECONDS]
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 TOPIC, LETTERS = "events", "letters"
 SCHEMA = "id long, time timestamp, key int"
 WAIT, SHORT, WINDOW = 20, 5, 10
-"""In seconds."""
+"""The longer and the shorter wait, and the length of a window, in seconds."""
 COUNTS = (
     "window struct<start: timestamp, end: timestamp>, key int, rows long, ids long, wait string, "
     "is_final boolean, is_changed boolean"
@@ -43,7 +43,7 @@ LATE = f"{SCHEMA}, arrival timestamp, _delay long, _behind long, _reason string"
 
 @dataclass
 class Kill:
-    """When to kill this process, if at all."""
+    """The moment at which to kill this process, if any."""
 
     write: int
     moment: str
@@ -65,7 +65,7 @@ class Kill:
 
 @dataclass
 class Deadly:
-    """A sink of which one write is the last thing that this process does."""
+    """A sink that kills the process at one of its writes."""
 
     sink: Any
     kill: Kill | None
@@ -90,7 +90,7 @@ class Deadly:
         else:
             self.kill.barrier.wait()
             write(*arguments)
-            # Spark is never told of this micro-batch, however long the kill takes to come.
+            # Spark never learns of this write, however long the kill takes.
             Event().wait()
 
 
@@ -133,8 +133,8 @@ def main(directory: str, servers: str, offsets: str, *kill: str) -> None:
         ):
             checkpoint = f"{directory}/checkpoint-{len(starts)}"
             starts.append(starting(query, outputs, checkpoint))
-    # Each waits for itself: one that has to be started again must not wait for the others, which
-    # may wait for it to be killed together.
+    # Each query has its own thread: a query that must be started again cannot wait for the others,
+    # which may wait for it at the kill.
     with ThreadPoolExecutor(len(starts)) as threads:
         for ended in [
             threads.submit(lambda start=start: finish(start, start())) for start in starts

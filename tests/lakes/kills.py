@@ -1,4 +1,4 @@
-"""Kill queries that write to Delta and Iceberg, and see that no row is lost or doubled.
+"""Kill queries that write to Delta and Iceberg, and check that no row is lost or doubled.
 
 Usage: python -m tests.lakes.kills [--kills 20] [--seed 7]
 """
@@ -21,13 +21,13 @@ from tests.support.short_lived import session
 
 ROWS, SECONDS = 2_400, 240
 LATE_BY = 120
-"""Far more than the wait and the seconds in a micro-batch: such a row is late, whatever happens."""
+"""Far more than the wait and the seconds in a micro-batch, so that such a row is always late."""
 
 Event = dict[str, int]
 
 
 def events(seed: int) -> list[Event]:
-    """Rows in order of arrival, each clearly in time or clearly late."""
+    """Return rows in order of arrival, each clearly in time or clearly late."""
     drawn = random.Random(seed)
     rows = []
     for number in range(ROWS):
@@ -39,7 +39,7 @@ def events(seed: int) -> list[Event]:
 
 
 def send(spark: SparkSession, rows: list[Event], servers: str) -> None:
-    """Put rows into a topic with several partitions, in their order."""
+    """Send rows to a topic with several partitions, in order."""
     create_topics(spark, servers, TOPIC, f"{LETTERS}-delta", f"{LETTERS}-iceberg")
     messages = [
         (json.dumps({name: row[name] for name in ("id", "time", "key")}), number % PARTITIONS)
@@ -51,9 +51,9 @@ def send(spark: SparkSession, rows: list[Event], servers: str) -> None:
 
 
 def run(directory: Path, servers: str, *, kills: int, seed: int) -> None:
-    """Run the job until it ends by itself, after it was killed that many times."""
+    """Run the job to its end, after killing it this many times."""
     drawn = random.Random(seed)
-    # Each kill lets one micro-batch through at most; some are left for the run to its end.
+    # Each killed run completes one micro-batch at most; the rest is left for the last run.
     offsets = ROWS // (kills + 3)
     for kill in range(kills):
         moment = "during" if kill % 2 else "after"
@@ -66,7 +66,7 @@ def run(directory: Path, servers: str, *, kills: int, seed: int) -> None:
 
 def _job(directory: Path, servers: str, offsets: int, *kill: str) -> tuple[int, str]:
     with (directory / "told.txt").open("w") as told:
-        # A group of its own, so that the kill takes Spark's JVM and its workers along.
+        # The process has its own group, so that the kill also ends Spark's JVM and its workers.
         job = subprocess.run(
             [sys.executable, "-m", "tests.lakes.job", str(directory), servers, str(offsets), *kill],
             stdout=told,
@@ -78,7 +78,7 @@ def _job(directory: Path, servers: str, offsets: int, *kill: str) -> tuple[int, 
 
 
 def check(spark: SparkSession, directory: Path, servers: str, rows: list[Event]) -> None:
-    """Compare what the tables and topics have with what they should have."""
+    """Compare the content of the tables and topics with the expected rows."""
     late = {row["id"] for row in rows if row["arrived"] - row["time"] == LATE_BY}
     watermark = max(row["time"] for row in rows) - WAIT
     ready = {row["id"] for row in rows if row["time"] <= watermark} - late

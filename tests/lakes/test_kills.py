@@ -1,4 +1,4 @@
-"""Rows that go from Kafka to Delta and Iceberg are there once, whenever a driver is killed."""
+"""Rows from Kafka are in Delta and Iceberg once, whenever a driver is killed."""
 
 from pathlib import Path
 

@@ -8,13 +8,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("test", smoke.TESTS)
-def test_what_is_chosen_for_the_oldest_spark_is_there(test: str) -> None:
+def test_tests_chosen_for_the_oldest_spark_exist(test: str) -> None:
     module, _, name = test.partition("::")
 
     assert f"\ndef {name}(" in (ROOT / module).read_text()
 
 
-def test_of_several_parameters_the_first_is_chosen() -> None:
+def test_only_the_first_of_several_parameters_is_chosen() -> None:
     first, other = smoke.TESTS[:2]
 
     assert smoke.chosen([f"{other}[b]", "no.py::test", f"{other}[a]", first]) == [3, 0]

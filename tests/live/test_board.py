@@ -29,7 +29,7 @@ def test_a_source_may_know_the_past() -> None:
     assert [sample.at for sample in found.since(None)] == [1_000_000, 2_000_000]
 
 
-def test_a_source_that_fails_says_why_and_what_was_known_stays() -> None:
+def test_a_failing_source_shows_the_error_and_keeps_its_last_values() -> None:
     answers: list[Any] = [[status(1, "a")], OSError("no route\nto it"), [status(2, "a")]]
 
     def source() -> list[Any]:
@@ -46,7 +46,7 @@ def test_a_source_that_fails_says_why_and_what_was_known_stays() -> None:
     assert board.trouble is None
 
 
-def test_a_thread_asks_until_it_is_stopped() -> None:
+def test_a_thread_reads_until_it_is_stopped() -> None:
     asked = threading.Semaphore(0)
 
     def source() -> list[Any]:

@@ -1,4 +1,4 @@
-"""The live page in a real browser: it is opened, clicked, and looked at in light and dark."""
+"""The live page in a real browser: it is opened, clicked, and checked in light and dark."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on PATH: the live page is not looked at in a browser"
 )
 
-# What only a browser knows: which texts of a figure lie on each other, which leave their figure,
-# which parts of the page lie on each other, and what is wider than the window.
+# Only a browser knows which texts of a figure overlap or leave it, which parts of the page overlap,
+# and which are wider than the window.
 LOOK = """
 (() => {
   const box = e => e.getBoundingClientRect();
@@ -56,7 +56,7 @@ PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 25, 29)"}
 
 
 class Queries:
-    """Two queries that go on by a micro-batch whenever they are asked, unless they are halted."""
+    """Two queries that advance by a micro-batch each time they are read, unless halted."""
 
     def __init__(self) -> None:
         self.batch = 0
@@ -113,12 +113,12 @@ def test_nothing_overlaps_and_nothing_overflows(
         "page": 0,
         "paper": PAPER[scheme],
     }
-    # A blank page is some kilobytes.
+    # A blank page would be a few kilobytes.
     assert len(picture) > 60_000
     assert browser.console == []
 
 
-def test_the_page_goes_on_by_itself_and_stops_when_told(
+def test_the_page_updates_itself_until_it_is_stopped(
     browser: Browser, server: Server, queries: Queries
 ) -> None:
     queries.is_halted = False
@@ -130,7 +130,7 @@ def test_the_page_goes_on_by_itself_and_stops_when_told(
 
     browser.click("#pause")
     browser.wait_for("document.querySelector('#pause').textContent === 'Go on'")
-    # An answer that was under way is not shown any more.
+    # An answer that was on its way is no longer shown.
     held, batch = browser.ask(headline), queries.batch
     while queries.batch < batch + 5:
         time.sleep(0.01)
@@ -155,7 +155,7 @@ def test_another_query_and_another_time_are_a_click_away(browser: Browser, serve
     assert browser.ask("document.querySelector('main').textContent.includes('these ')")
 
 
-def test_a_server_that_does_not_answer_is_told(browser: Browser, queries: Queries) -> None:
+def test_a_server_that_does_not_answer_is_reported(browser: Browser, queries: Queries) -> None:
     gone = Server(Board(queries), every=0.05)
     gone.start()
     browser.open(gone.url)

@@ -17,7 +17,7 @@ def write(checkpoint: Path, log: str, batch: int, line: str) -> None:
     (checkpoint / log / f".{batch}.crc").write_bytes(b"x")
 
 
-def test_a_checkpoint_knows_its_micro_batch_and_its_newest_time(tmp_path: Path) -> None:
+def test_a_checkpoint_has_its_micro_batch_and_its_newest_time(tmp_path: Path) -> None:
     checkpoint = tmp_path / "orders"
     for batch in (8, 9, 10):
         write(checkpoint, "offsets", batch, f'{{"batchWatermarkMs":{1_700_000_000_000 + batch}}}')
@@ -46,12 +46,12 @@ def test_the_totals_of_a_checkpoint_are_a_history(tmp_path: Path) -> None:
     assert last["rows"]["late"] == {"late": 7, "no time": 1}
 
 
-def test_a_checkpoint_that_has_just_begun_knows_little(tmp_path: Path) -> None:
+def test_a_new_checkpoint_has_few_values(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
     assert statuses(tmp_path)[0]["batch"] is None
 
     write(tmp_path, "offsets", 0, '{"batchWatermarkMs":0}')
     assert statuses(tmp_path)[0]["newest"] is None
-    # A file that is being written.
+    # This file is still being written.
     (tmp_path / "offsets" / "1").write_text("")
     assert statuses(tmp_path)[0]["newest"] is None

@@ -62,7 +62,7 @@ def test_the_metrics_of_a_query_are_its_status() -> None:
     assert other["query"] == 'a "b" \\ c'
 
 
-def test_what_listen_exports_is_read_as_it_was() -> None:
+def test_exported_metrics_are_read_back_unchanged() -> None:
     client = pytest.importorskip("prometheus_client", reason="the extra metrics is not installed")
     status = Status(
         query='orders "by" hour',
@@ -89,7 +89,7 @@ def test_what_listen_exports_is_read_as_it_was() -> None:
 
     (found,) = statuses(metrics(client.generate_latest(registry).decode()))
 
-    # As of now; and ids and keys would be too many labels.
+    # Values are current, and ids and keys are left out, because they would be too many labels.
     found.pop("behind_wall_ms")
     expected = status.to_dict()
     assert found == {name: expected[name] for name in found}

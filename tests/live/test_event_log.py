@@ -57,7 +57,7 @@ LINES = [
 
 
 def check(status: dict[str, Any]) -> None:
-    """Check what both micro-batches add up to."""
+    """Check the totals of both micro-batches."""
     assert {name: status[name] for name in EXPECTED} == EXPECTED
     assert (status["rows"]["in"], status["rows"]["ready"], status["rows"]["dropped"]) == (
         200,
@@ -83,12 +83,12 @@ EXPECTED = {
 }
 
 
-def test_what_micro_batches_counted_is_added_up(tmp_path: Path) -> None:
+def test_the_counts_of_micro_batches_are_added_up(tmp_path: Path) -> None:
     log = tmp_path / "app-1.inprogress"
     log.write_bytes(b"".join(LINES))
 
     found = EventLog(log)
-    # One for each micro-batch, and then the last one as long as nothing comes.
+    # A status for each micro-batch, and then the last one while there is nothing new.
     first, last = found.statuses()
     assert (first["batch"], first["rows"]["in"], first["at_ms"]) == (0, 100, 1_700_000_010_500)
     check(last)
@@ -115,7 +115,7 @@ def test_a_file_that_is_being_written_is_read_as_far_as_it_is_there(
     log = tmp_path / "app-1.inprogress"
     log.write_bytes(b"".join(LINES)[:-cut])
     found = EventLog(log)
-    # The last line is whole if only its end is missing.
+    # A last line without its newline is complete.
     assert found.statuses()[-1]["batch"] == (1 if cut == 1 else 0)
 
     log.write_bytes(b"".join(LINES))

@@ -25,7 +25,7 @@ def test_all_figures_can_be_drawn() -> None:
         assert drawn.startswith("<svg")
 
 
-def test_what_is_not_known_is_not_drawn() -> None:
+def test_unknown_values_are_not_drawn() -> None:
     assert figures.late_share(UNKNOWN) == ""
     assert figures.behind(UNKNOWN) == ""
     assert figures.waits_over_time(UNKNOWN) == ""
@@ -44,7 +44,7 @@ def test_rows_without_a_delay_are_no_bar() -> None:
     assert "<svg" not in "".join(sections([sample]))
 
 
-def test_a_bar_has_the_early_answer_at_its_foot_and_what_was_added_above() -> None:
+def test_a_bar_shows_the_early_result_below_the_later_difference() -> None:
     counts = {(0, 10): {"1 s": 7.0, "1 min": 15.0}, (10, 20): {"1 s": 3.0}}
 
     drawn = figures.early_and_final(counts, ["1 s", "1 min"], "departures")

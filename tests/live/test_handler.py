@@ -55,7 +55,7 @@ def test_a_name_of_another_host_is_refused(server: Server) -> None:
     assert get(server, "/", Host="attacker.example", **known(server))[0].status == 421
 
 
-def test_a_token_is_asked_for_and_goes_into_a_cookie(server: Server) -> None:
+def test_a_token_is_required_and_goes_into_a_cookie(server: Server) -> None:
     if server.token is None:
         assert get(server, "/")[0].status == 200
         return
@@ -67,7 +67,7 @@ def test_a_token_is_asked_for_and_goes_into_a_cookie(server: Server) -> None:
     answer, _ = get(server, f"//evil.example/?token={server.token}&last=60")
 
     assert answer.status == 303
-    # A path of this server, whatever it looks like.
+    # The location is a path of this server, although it names another host.
     assert answer.headers["Location"] == "/evil.example/?last=60"
     cookie = answer.headers["Set-Cookie"].partition(";")[0]
     assert "HttpOnly; SameSite=Strict" in answer.headers["Set-Cookie"]

@@ -22,7 +22,7 @@ def test_a_history_keeps_the_last_samples_and_some_of_all_before() -> None:
     assert batches[-9:] == list(range(991, 1_000))
     assert batches[0] == 0
     assert len(batches) <= 18
-    # The older ones are spread evenly.
+    # Older points are spread evenly.
     steps = {after - before for before, after in pairwise(batches[:-9])}
     assert len(steps) == 1
 
@@ -35,7 +35,7 @@ def test_while_nothing_happens_the_last_sample_is_replaced() -> None:
     assert [sample.at for sample in found.since(None)] == [START, START + 4 * SECOND]
 
 
-def test_a_part_of_the_time_can_be_asked_for() -> None:
+def test_a_part_of_the_history_can_be_selected() -> None:
     assert len(history(100).since(10 * SECOND)) == 11
 
 
@@ -81,11 +81,11 @@ def test_delays_of_earlier_rows_can_be_left_out() -> None:
 
     assert counts is not None
     assert (counts.rows.tolist(), total) == ([5, 1], 6)
-    # With a new checkpoint all counts begin again.
+    # With a new checkpoint all counts start again.
     assert (delays(before, now) or (None, 0))[1] == 90
 
 
-def test_what_is_not_known_is_none_or_empty() -> None:
+def test_unknown_values_are_none_or_empty() -> None:
     sample = Sample(0, {})
 
     assert (sample.rows("in"), sample.late, sample.late_rows) == (None, {}, 0)

@@ -36,12 +36,12 @@ def test_one_query_needs_no_choice() -> None:
     assert ">a</a>" not in page(board("a"))
 
 
-def test_a_query_that_is_not_there_is_said_to_be_missing() -> None:
+def test_a_missing_query_is_reported() -> None:
     assert "There is no query yet." in page(board())
     assert "There is no query &quot;x&quot;." in page(board("a"), "x")
 
 
-def test_a_source_that_does_not_answer_is_told() -> None:
+def test_a_source_that_does_not_answer_is_reported() -> None:
     def fail() -> list[dict[str, object]]:
         raise OSError("<no> route")
 

@@ -13,7 +13,7 @@ def headings(html: str) -> list[str]:
     return re.findall("<h2>([^<]*)</h2>", html)
 
 
-def test_a_query_that_knows_all_has_all_sections() -> None:
+def test_a_query_with_all_values_has_all_sections() -> None:
     html = "".join(sections(SAMPLES))
 
     assert headings(html) == [
@@ -30,11 +30,11 @@ def test_a_query_that_knows_all_has_all_sections() -> None:
     assert "<device" not in html
 
 
-def test_a_query_that_knows_nothing_has_none_but_the_first() -> None:
+def test_a_query_without_values_has_only_the_first_section() -> None:
     assert headings("".join(sections([Sample(0, {})]))) == ["Now"]
 
 
-def test_the_headline_says_how_the_query_is() -> None:
+def test_the_headline_shows_the_state_of_the_query() -> None:
     assert headline(SAMPLES[2]) == (
         "30,000 rows in, 14 of them late (0.04 %); the watermark is 52 seconds behind the newest "
         "row."
@@ -46,7 +46,7 @@ def test_the_headline_says_how_the_query_is() -> None:
 def test_advice_names_each_wait_once_and_none_that_is_not_known() -> None:
     said = re.sub("<[^>]*>", " ", advice(SAMPLES[-1]))
 
-    # 0.1 % of the rows came later than the last bound, so no wait is known for all.
+    # 0.1 % of the rows came later than the last bound, so no wait for all rows is known.
     assert '99 % of the rows in time:  wait="1 minute"' in said
     assert '99.9 % of the rows in time:  wait="10 minutes"' in said
     assert "all rows" not in said

@@ -1,4 +1,4 @@
-"""Who may read the live page; what it answers is in test_handler.py."""
+"""Access to the live page; for its answers see test_handler.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_only_this_machine_is_loopback() -> None:
 
 
 def test_away_from_loopback_there_is_always_a_token() -> None:
-    # Bound, and never served.
+    # The server is bound, and never serves.
     server = Server(BOARD, host="0.0.0.0")  # noqa: S104
     try:
         assert server.token is not None

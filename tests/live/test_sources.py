@@ -60,7 +60,7 @@ def test_an_endpoint_that_has_nothing_of_ours_or_does_not_answer_is_named(addres
         source_of(["http://127.0.0.1:9/metrics"])()
 
 
-def test_a_target_that_is_nothing_is_refused_at_once(tmp_path: Path) -> None:
+def test_an_invalid_target_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="is neither an address, nor a checkpoint, nor"):
         source_of([str(tmp_path)])
     with pytest.raises(OptionError, match="file:///etc/passwd"):

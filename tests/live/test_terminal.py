@@ -69,7 +69,7 @@ def test_what_is_not_known_is_not_shown() -> None:
     assert "No rows have come yet." in shown(board)
 
 
-def test_without_a_query_or_an_answer_that_is_said() -> None:
+def test_a_missing_query_or_answer_is_reported() -> None:
     def fail() -> list[dict[str, object]]:
         raise OSError("no route")
 

@@ -1,6 +1,6 @@
-"""An example of every operator, or several, with the columns of its rows.
+"""One or more examples of every operator, with the columns of its rows.
 
-Those of temporal operators have a catalogue of their own, with rows.
+Temporal operators have a catalogue of their own, with rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Every operator says what a planner, a host and `explain` need to know; every running one runs.
+"""Every operator declares what the planner, the hosts and `explain` need, and can be run.
 
-A new operator needs an example here or in the catalogue of temporal operators.
+A new operator needs an example in the catalogue of operators or of temporal operators.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def classes() -> Iterator[type]:
                 yield kind
 
 
-def test_what_takes_rows_and_watermarks_is_a_running_operator() -> None:
+def test_a_class_with_push_and_advance_is_a_running_operator() -> None:
     found = {kind for kind in classes() if hasattr(kind, "push") and hasattr(kind, "advance")}
 
     assert {kind for kind in found if not issubclass(kind, Running)} == {
@@ -95,7 +95,7 @@ def test_a_label_is_the_same_in_every_process(spec: Operator | Binary, schema: p
 
 
 @every_operator
-def test_an_operator_is_small_and_says_how_it_takes_rows(spec: Operator) -> None:
+def test_an_operator_is_small_and_declares_how_it_takes_rows(spec: Operator) -> None:
     assert not hasattr(spec, "__dict__"), "a base class without __slots__"
     assert spec.takes in get_args(Takes)
     assert isinstance(spec, Optimistic) == (spec.takes == "one batch")
@@ -110,7 +110,7 @@ def test_rows_that_are_kept_have_the_columns_that_they_had(
 
 
 @every_operator
-def test_no_operator_leads_by_more_than_it_says(spec: Operator) -> None:
+def test_no_operator_leads_by_more_than_it_declares(spec: Operator) -> None:
     assert all(spec.passes(watermark) <= watermark + spec.leads for watermark in range(-50, 50))
 
 
@@ -170,7 +170,7 @@ def test_only_windows_are_aggregated_before_rows_meet() -> None:
 @pytest.mark.parametrize(
     ("spec", "schema"), [(Changelog(), ITEMS), (Lifetimes(TIME), SCHEMA)], ids=["items", "rows"]
 )
-def test_what_answers_rows_as_they_come_releases_nothing_later(
+def test_operators_that_respond_at_once_release_nothing_later(
     spec: Operator, schema: pa.Schema
 ) -> None:
     running = spec.start(schema, MemoryChunks())

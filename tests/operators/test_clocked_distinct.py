@@ -1,4 +1,4 @@
-"""`distinct` with a watermark for each key; the law is in tests/hosts/test_keyed_chain.py too."""
+"""`distinct` with a watermark for each key; tests/hosts/test_keyed_chain.py tests the laws, too."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_times_at_the_end_do_not_overflow() -> None:
     assert operator.last_due(np.array([0])).tolist() == [FOREVER]
 
 
-def test_what_is_known_of_a_forgotten_key_is_not_read_again() -> None:
+def test_values_of_a_forgotten_key_are_not_read_again() -> None:
     chunks = MemoryChunks()
     operator = running(chunks)
     operator.push(rows((3, 0, "x"), (50, 1, "x")))
@@ -92,14 +92,14 @@ def test_what_is_known_of_a_forgotten_key_is_not_read_again() -> None:
     operator.follow(way(13, 45))
     operator.forget()
 
-    # Slot 0 has another key by now, whose watermark is not known.
+    # Slot 0 now has another key, whose watermark is unknown.
     again = running(chunks, way(NEVER, 45), operator.save())
 
     assert again.held == 1
     assert let_through(again, (4, 0, "x"), (51, 1, "x")) == [(4, 0, "x")]
 
 
-def test_a_log_that_is_mostly_needless_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_with_mostly_unneeded_values_is_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocked_distinct, "SPARE_ROWS", 4)
     chunks = MemoryChunks()
     operator = running(chunks)
@@ -121,7 +121,7 @@ def test_a_log_that_is_mostly_needless_is_written_anew(monkeypatch: pytest.Monke
     spare=st.sampled_from([0, 100]),
     restarts=st.booleans(),
 )
-def test_the_same_comes_out_as_with_an_operator_for_each_key(
+def test_one_distinct_gives_the_rows_of_one_for_each_key(
     given: list[Row], waits: tuple[int, int], size: int, spare: int, *, restarts: bool
 ) -> None:
     given.sort(key=lambda row: row[0])

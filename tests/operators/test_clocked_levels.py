@@ -1,4 +1,4 @@
-"""Several waits with a watermark for each key; the law is in tests/hosts/test_keyed_chain.py."""
+"""Several waits with a watermark for each key; for the laws see tests/hosts/test_keyed_chain.py."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ LEVELS = Levels(TimeColumn("time", "us"), (0, 3), texts=("soon", "later"))
 
 
 def rows(*given: tuple[int, str, int]) -> pa.Table:
-    """Make rows of time, name and slot."""
+    """Return rows of time, name and slot."""
     return pa.Table.from_pylist([dict(zip(SLOTTED.names, row, strict=True)) for row in given])
 
 
@@ -27,7 +27,7 @@ def test_a_row_comes_out_once_for_each_wait_that_it_was_in_time_for() -> None:
     chunks = MemoryChunks()
     leveler = LEVELS.start_clocked(SCHEMA, chunks)
     here = way([NEVER, NEVER], [4, NEVER])
-    # The first watermark of slot 0 is at 7: the row at 5 is late for it, and not for the last.
+    # The first watermark of slot 0 is at 7: the row at 5 is late for it, but not for the last one.
     leveler.push(rows((8, "a", 0), (5, "b", 0), (2, "c", 1)), here)
     first = leveler.advance(way([4, NEVER], [5, -1]))
     leveler = LEVELS.start_clocked(SCHEMA, chunks, leveler.save())

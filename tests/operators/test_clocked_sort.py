@@ -23,7 +23,7 @@ SPEC = Sort(TimeColumn("time", "us"))
 
 
 def rows(*given: tuple[int, str, int]) -> pa.Table:
-    """Make rows of time, name and slot."""
+    """Return rows of time, name and slot."""
     columns = zip(*given, strict=True) if given else ((), (), ())
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, SLOTTED, strict=True)], SLOTTED)
 
@@ -36,7 +36,7 @@ def names(emission: Emission) -> str:
     return "".join(emission.ready.column("name").to_pylist())
 
 
-def test_each_row_goes_by_the_watermark_of_its_key() -> None:
+def test_each_row_is_released_by_the_watermark_of_its_key() -> None:
     sorter = SPEC.start_clocked(SCHEMA, MemoryChunks())
     first = way([NEVER, NEVER], [5, 2])
     sorter.push(rows((9, "c", 0), (6, "a", 0), (7, "b", 1)), first)
@@ -111,7 +111,7 @@ def test_rows_that_are_held_have_nulls_in_a_column_that_is_added() -> None:
     assert found.schema == wider
 
 
-def test_what_comes_out_has_the_columns_that_came_in() -> None:
+def test_output_has_the_columns_of_the_input() -> None:
     sorter = SPEC.start_clocked(SCHEMA, MemoryChunks())
     here = way([NEVER], [5])
     sorter.push(rows((5, "b", 0)), here)

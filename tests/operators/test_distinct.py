@@ -1,4 +1,4 @@
-"""The first of equal rows: by its boundary rule, the laws, and a slow twin."""
+"""`distinct`: its boundary rule, the laws, and a slow twin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def running(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> D
 
 
 def twin(marks: list[tuple[int, str]], within: int = 10) -> list[tuple[int, str]]:
-    """Go through the rows in order, in the slow, obvious way."""
+    """Filter the ordered rows one by one."""
     last: dict[str, int] = {}
     through = []
     for time, name in marks:
@@ -45,7 +45,7 @@ def test_the_example_of_the_file() -> None:
     assert twin(marks) == [(0, "a"), (5, "b"), (10, "a"), (20, "a")]
 
 
-def test_what_was_let_through_holds_back_rows_of_later_batches() -> None:
+def test_a_kept_row_removes_rows_of_later_batches() -> None:
     seen = play(DISTINCT, rows((3, "a")), watermark(3), rows((12, "a"), (12, "b"), (13, "a")))
 
     assert seen == [ready((3, "a")), ready((12, "b"), (13, "a"))]
@@ -77,7 +77,7 @@ def test_of_rows_of_equal_time_the_first_to_arrive_is_let_through() -> None:
     assert host.finish().ready["id"].to_pylist() == [1]
 
 
-def test_what_can_no_longer_hold_back_a_row_is_forgotten() -> None:
+def test_values_that_can_no_longer_remove_a_row_are_forgotten() -> None:
     operator = running()
     operator.push(as_batch([(1, "a"), (2, "b"), (3, "c")]))
     assert (operator.held, operator.due()) == (3, 11)

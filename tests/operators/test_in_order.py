@@ -1,4 +1,4 @@
-"""Rows that come in order already."""
+"""Rows that already come in order."""
 
 import pyarrow as pa
 import pytest
@@ -37,7 +37,7 @@ def test_a_row_out_of_order_is_refused(before: tuple[int, ...], then: tuple[int,
         host.step(rows(*then))
 
 
-def test_what_was_seen_before_a_stop_is_remembered() -> None:
+def test_the_last_time_survives_a_restart() -> None:
     running = InOrder(TIME).start(SCHEMA, None)  # type: ignore[arg-type]
     running.advance(5_000_000)
     resumed = InOrder(TIME).start(SCHEMA, None, running.save())  # type: ignore[arg-type]
@@ -47,6 +47,6 @@ def test_what_was_seen_before_a_stop_is_remembered() -> None:
         resumed.push(rows(4))
 
 
-def test_the_last_time_is_told() -> None:
+def test_the_last_time_is_returned() -> None:
     assert InOrder(TIME).checked(rows(1, 2), NEVER) == 2_000_000
     assert InOrder(TIME).checked(rows(), 7) == 7

@@ -27,7 +27,7 @@ def test_leaves_ascend_and_hold_every_state_once(parts: list[list[int]]) -> None
         held = Leaves(MemoryChunks())
         for part in parts:
             held.add(states(part), kept)
-            # What is written down is all that there is to know.
+            # The saved state contains everything.
             held = Leaves(held._chunks, *held.save())
     finally:
         leaves.LEAF_ROWS = before
@@ -52,7 +52,7 @@ def test_a_batch_of_new_panes_reads_and_writes_only_the_last_leaf() -> None:
     assert (chunks.reads, chunks.writes) == (1, 1)
 
 
-def test_what_is_dropped_is_gone_from_the_store() -> None:
+def test_dropped_leaves_are_removed_from_the_store() -> None:
     chunks = MemoryChunks()
     held = Leaves(chunks)
     held.add(states(list(range(20_000))), kept)
@@ -62,7 +62,7 @@ def test_what_is_dropped_is_gone_from_the_store() -> None:
     assert len(chunks.batches) == len(held.index) > 0
 
 
-def test_what_is_taken_out_is_handed_over_and_its_leaves_are_written_again() -> None:
+def test_states_that_are_taken_out_are_returned_and_their_leaves_rewritten() -> None:
     chunks = Counting()
     held = Leaves(chunks)
     held.add(states(list(range(20_000))), kept)
@@ -81,7 +81,7 @@ def test_what_is_taken_out_is_handed_over_and_its_leaves_are_written_again() -> 
 
 
 class Counting(MemoryChunks):
-    """Chunks that count."""
+    """Chunks that count reads and writes."""
 
     reads = 0
     writes = 0

@@ -1,4 +1,4 @@
-"""Several waits for rows: each level is what a sort with its wait alone gives."""
+"""Several waits for rows: each level gives the rows of a sort with that wait alone."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def test_each_level_is_a_sort_of_its_own(times: list[int], cuts: Cuts) -> None:
         if level == len(WAITS) - 1:
             late = [step.late.column("name").to_pylist() for step in several]
             assert late == [step.late.column("name").to_pylist() for step in alone]
-    # Every row is seen first by some level, or is late.
+    # Every row is counted at the first level that gets it, or is late.
     seen = sum(sum(step.in_time) for step in several)
     assert seen + sum(step.late.num_rows for step in several) == len(times)
 
@@ -83,7 +83,7 @@ def test_it_goes_on_where_it_was_saved(times: list[int], after: int, marks: list
         for mark in marks:
             due = running.due()
             emission = running.advance(mark)
-            # What nobody waits for does not come out.
+            # Rows come out only at a watermark that was due.
             assert due is None or due <= mark or not emission.ready.num_rows
             seen.append(emission.ready)
             if restart:
@@ -101,7 +101,7 @@ def test_a_row_is_held_and_written_once_for_all_waits() -> None:
     chunks = MemoryChunks()
     running = Levels(TIME, (0, 3, 8)).start(as_batch(()).schema, chunks)
     running.push(as_batch(named([1, 5, 9, 20])))
-    # The watermarks are 10, 7 and 2: the first wait has put out three rows, the last one.
+    # The watermarks are 10, 7 and 2: the first wait has released three rows, the last wait one.
     running.advance(2)
     running.save()
 

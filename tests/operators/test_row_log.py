@@ -37,7 +37,7 @@ class Counted(MemoryChunks):
 
 
 def table(*numbers: int) -> Numbered:
-    """Return rows that are named after their numbers."""
+    """Return rows with numbers, and names made from these."""
     rows = pa.table({"name": [str(number) for number in numbers]}, SCHEMA)
     return Numbered(rows, np.array(numbers, np.int64))
 
@@ -88,7 +88,7 @@ def test_chunks_that_are_older_than_the_log_are_dropped() -> None:
 
     saved = log.save([table(1, 2)], chunks)
 
-    # No number is used again in the same save.
+    # A save does not use the number of a dropped chunk again.
     assert [*chunks.batches] == [4]
     assert names(RowLog([SCHEMA]).load(saved, chunks)[0]) == ["1", "2"]
 

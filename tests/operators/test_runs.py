@@ -45,7 +45,7 @@ def test_a_share_has_at_most_so_many_rows_and_fits_a_chunk(monkeypatch: pytest.M
 
     assert [len(each.times) for each in piece(*range(7)).shares(3)] == [2, 2, 2, 1]
     assert [len(each.times) for each in piece(*range(7), size=7).shares(3)] == [3, 3, 1]
-    # A row that is larger than a chunk has one of its own.
+    # A row larger than a chunk has a chunk of its own.
     assert [len(each.times) for each in piece(1, 2, size=999).shares(9)] == [1, 1]
 
 

@@ -1,4 +1,4 @@
-"""One sort for several watermarks: each level gives what a sort with its watermarks gives alone."""
+"""One sort for several watermarks: each level gives the rows of a separate sort."""
 
 from unittest.mock import patch
 
@@ -17,11 +17,11 @@ from latecomer.time import FOREVER
 SORT = Sort(TIME)
 SCHEMA = as_batch(()).schema
 NUMBERS = pa.schema({"time": pa.int64(), "name": pa.int64()})
-"""Rows of one size. Those with text differ in size."""
+"""Columns of rows of equal size. Rows with text differ in size."""
 LEVELS = 3
 
 Step = tuple[list[int], list[int], bool]
-"""How far each watermark moves, the times of the rows, and whether it is restarted after that."""
+"""The advance of each watermark, the times of the rows, and whether a restart follows."""
 steps = st.lists(
     st.tuples(
         st.lists(st.integers(0, 9), min_size=LEVELS, max_size=LEVELS),
@@ -43,7 +43,7 @@ def advanced(running: Running, watermark: int) -> list[dict[str, object]]:
 
 
 class Levels:
-    """A shared sort, and one sort for each level beside it."""
+    """A shared sort, and a separate sort for each level."""
 
     def __init__(self, schema: pa.Schema = SCHEMA) -> None:
         self.schema = schema
@@ -65,7 +65,7 @@ class Levels:
                 assert found.late.to_pylist() == expected.late.to_pylist()
         for shared, alone in zip(self.shared, self.alone, strict=True):
             assert shared.held == alone.held
-            # To answer this, the levels pass stragglers on at once.
+            # `due` makes the levels pass stragglers on at once, so it is not always called.
             assert not asks_due or shared.due() == alone.due()
 
 
@@ -94,7 +94,7 @@ def test_each_level_is_a_sort_with_its_watermarks(
     ):
         for moves, times, is_restarted in script:
             wanted = [mark + move for mark, move in zip(marks, moves, strict=True)]
-            # None is higher than the one before, and none falls.
+            # No watermark is higher than that of the level before, and none falls.
             marks = [min(wanted[: at + 1]) for at in range(LEVELS)]
             levels.step(marks, batch(times, seen), asks_due=asks_due)
             seen += len(times)
@@ -115,7 +115,7 @@ def test_a_row_is_written_once_for_all_levels() -> None:
 def test_rows_of_equal_time_keep_their_order_from_level_to_level() -> None:
     levels = Levels()
     levels.step([0, 0, 0], batch([4, 4, 3], 0))
-    # The first level releases all; the next row is late for it, and between the others' rows.
+    # The first level releases all rows; the next row is late for it, and among the others' rows.
     levels.step([4, 1, 0], batch([3, 4], 3))
     levels.step([9, 3, 3], batch([3], 5))
     levels.step([FOREVER] * LEVELS, batch([], 6))

@@ -1,4 +1,4 @@
-"""The sorter, by its boundary rule, the paper's example and sort, four laws and a slow twin."""
+"""The sorter: its boundary rule, the paper's example and algorithm, four laws and a slow twin."""
 
 from unittest.mock import patch
 
@@ -25,7 +25,7 @@ def sorter(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> So
 
 
 def named(times: list[int]) -> list[Mark]:
-    """Give each row a name, so that rows of equal time can be told apart."""
+    """Give each row a name, to distinguish rows of equal time."""
     return [(time, str(i)) for i, time in enumerate(times)]
 
 
@@ -110,7 +110,7 @@ steps = st.lists(
 def oracle(
     marks: list[Mark], at: int, held: list[Mark]
 ) -> tuple[list[Mark], list[Mark], list[Mark]]:
-    """Take in rows and a watermark in the slow, obvious way: what is ready, late, and held."""
+    """Push rows and a watermark, by brute force; return the ready, the late and the held rows."""
     late_rows = [mark for mark in marks if time_of(mark) < at]
     held = sorted([*held, *(mark for mark in marks if time_of(mark) >= at)], key=time_of)
     due = [mark for mark in held if time_of(mark) <= at]
@@ -118,7 +118,7 @@ def oracle(
 
 
 BOTH = (True, True)
-"""With speculative run selection and Huffman merge."""
+"""Options of the paper's algorithm: speculative run selection and Huffman merge."""
 
 
 def time_of(mark: Mark) -> int:
@@ -135,7 +135,7 @@ def time_of(mark: Mark) -> int:
 def test_the_sorter_does_what_its_slow_twin_does(
     steps: list, chunk_rows: int, most_runs: int, long: int, saves: list[str]
 ) -> None:
-    """Also with tiny chunks, merged runs, rows sorted before they are placed, and saves."""
+    """Include tiny chunks, merged runs, rows sorted before they are placed, and saves."""
     with (
         patch.object(runs, "CHUNK_ROWS", chunk_rows),
         patch.object(sort, "MOST_RUNS", most_runs),
@@ -166,7 +166,7 @@ def test_the_sorter_does_what_its_slow_twin_does(
 
 @st.composite
 def clocked(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
-    """Times in order of arrival, how many of them are before each watermark, and the watermarks."""
+    """Draw times in order of arrival, and watermarks with the number of times before each."""
     scale = draw(st.sampled_from([1, 2**57]))
     times = [time * scale for time in draw(st.lists(st.integers(-9, 9), max_size=30))]
     marks = list(range(draw(st.integers(1, 7)), len(times) + 1, draw(st.integers(1, 7))))
@@ -209,7 +209,7 @@ def test_the_sorter_does_what_the_papers_algorithm_does_event_by_event(
 
 
 def test_a_row_at_the_watermark_does_not_wait_for_the_next_one() -> None:
-    """The paper's algorithm releases it only then; the order of rows is the same."""
+    """The paper's algorithm releases such a row only then; the order of rows is the same."""
     running = sorter()
     running.push(as_batch((5,)))
     running.advance(5)
@@ -342,7 +342,7 @@ def test_rows_that_come_and_go_between_two_saves_are_never_written() -> None:
     assert [as_marks(batch) for batch in chunks.batches.values()] == [(9,)]
 
 
-def test_what_is_saved_is_not_written_again() -> None:
+def test_saved_chunks_are_not_written_again() -> None:
     chunks = CountingChunks()
     running = sorter(chunks)
     running.push(as_batch(range(10)))

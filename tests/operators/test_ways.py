@@ -28,7 +28,7 @@ def test_one_way_is_that_of_all() -> None:
     assert (before.tolist(), now.tolist()) == ([3, 3], [5, 5])
 
 
-def test_where_nothing_moves_the_way_is_empty() -> None:
+def test_without_a_change_of_watermarks_there_are_no_steps() -> None:
     for marks in (MARKS, MARKS[:0]):
         way = KeyWays(marks, marks)
         assert way.lowest == way.highest

@@ -35,7 +35,7 @@ def plan(*operators: object, key: tuple[str, ...] = ()) -> Plan:
     return Plan(Source(TIME), OneClock((5 * SECOND,)), "divert", (Stage(key, operators),))  # type: ignore[arg-type]
 
 
-def test_a_plan_says_by_which_clock_and_what_becomes_of_late_rows() -> None:
+def test_a_plan_describes_its_clock_and_its_late_rows() -> None:
     lines = explained(plan(Sort(TIME)), ROWS).split("\n")
 
     assert lines[0] == 'stream 0, by "time": wait 5 seconds'
@@ -52,13 +52,13 @@ def test_a_plan_says_by_which_clock_and_what_becomes_of_late_rows() -> None:
         ("raise", "the query fails"),
     ],
 )
-def test_each_way_to_treat_late_rows_is_told(late: str, words: str) -> None:
+def test_each_late_policy_is_described(late: str, words: str) -> None:
     asked = replace(plan(Sort(TIME)), late=late)  # type: ignore[arg-type]
 
     assert f"late rows: {words}" in explained(asked, ROWS)
 
 
-def test_it_is_told_where_rows_are_aggregated_and_what_is_held() -> None:
+def test_the_place_of_aggregation_and_the_held_rows_are_described() -> None:
     asked = plan(Aggregation(TIME, Windows(10, 10), (0,), (COUNT,)), key=("key",))
     late = replace(asked, late="adjust")
 
@@ -70,7 +70,7 @@ def test_it_is_told_where_rows_are_aggregated_and_what_is_held() -> None:
     assert "where they are read" not in explained(late, ROWS)
 
 
-def test_a_second_stage_says_why_rows_travel_again() -> None:
+def test_a_second_stage_explains_why_rows_are_shuffled_again() -> None:
     first = then(plan(Sort(TIME), Lifetimes(TIME)), SnapshotAggregate(Summary(("key", "x"), ())))
 
     text = explained(then(first, SnapshotAggregate(COUNT)), ROWS)
@@ -79,7 +79,7 @@ def test_a_second_stage_says_why_rows_travel_again() -> None:
     assert "stage 2, by key (rows are shuffled again, because the key changes)" in text
 
 
-def test_a_stream_that_comes_in_stands_below_the_operator_where_it_does() -> None:
+def test_a_joined_stream_is_shown_below_its_operator() -> None:
     left, right = plan(Sort(TIME), Lifetimes(TIME)), plan(Sort(TIME), Lifetimes(TIME))
     others = pa.schema({"time": pa.int64(), "key": pa.string(), "y": pa.int64()})
 
@@ -90,7 +90,7 @@ def test_a_stream_that_comes_in_stands_below_the_operator_where_it_does() -> Non
     assert lines[at + 1] == '      stream 1, by "time": wait 5 seconds'
 
 
-def test_a_stream_that_is_everywhere_says_so() -> None:
+def test_a_stream_in_all_buckets_is_described_so() -> None:
     left, right = plan(Sort(TIME), Lifetimes(TIME)), plan(Sort(TIME), Lifetimes(TIME))
     others = pa.schema({"time": pa.int64(), "y": pa.int64()})
 
@@ -99,7 +99,7 @@ def test_a_stream_that_is_everywhere_says_so() -> None:
     assert "in all buckets: every bucket gets a copy of all rows" in text
 
 
-def test_a_clock_for_each_key_is_told() -> None:
+def test_a_clock_for_each_key_is_described() -> None:
     asked = replace(plan(Sort(TIME)), clock=ClockPerKey((0,), None, ("key",)))
 
     assert 'by "time": wait 0 seconds, with a clock for each key' in explained(asked, ROWS)
@@ -118,7 +118,7 @@ def gathered(wait: object, *, everywhere: bool = False, arrival: bool = False) -
     return explained(replace(plan(), stages=(stage,)), ROWS)
 
 
-def test_a_window_join_says_how_long_it_waits_and_what_for() -> None:
+def test_the_wait_of_a_window_join_and_its_reason_are_described() -> None:
     head = "window join within views 5 seconds, clicks 1 minute: "
 
     assert f"{head}wait 3 seconds" in gathered(3 * SECOND)
@@ -128,7 +128,7 @@ def test_a_window_join_says_how_long_it_waits_and_what_for() -> None:
     )
 
 
-def test_a_window_join_says_in_which_order_and_where_rows_meet() -> None:
+def test_the_order_and_place_of_a_window_join_are_described() -> None:
     plain, spread = gathered(0), gathered(0, everywhere=True, arrival=True)
 
     assert 'stream 1, clicks, by "time"' in plain

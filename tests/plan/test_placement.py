@@ -58,7 +58,7 @@ def test_rows_of_a_finer_key_are_together_already() -> None:
     assert keys(plan) == [("a",)]
 
 
-def test_without_a_key_all_rows_meet_in_one_bucket() -> None:
+def test_without_a_key_all_rows_are_in_one_bucket() -> None:
     assert keys(then(then(begun(), by("a")), by())) == [("a",), ()]
     assert keys(then(then(begun(), by()), by("a"))) == [(), ("a",)]
 
@@ -102,7 +102,7 @@ def test_a_second_stream_that_lies_by_another_key_travels() -> None:
     assert keys(plan.stages[0].rights[0]) == [("y",), ("c",)]
 
 
-def test_of_a_join_by_two_columns_rows_that_lie_by_one_stay_there() -> None:
+def test_in_a_join_by_two_columns_rows_may_stay_in_buckets_of_one_of_them() -> None:
     left = then(begun(), by("a"))
 
     plan = meet(left, Join(On(("a", "b"), ("c", "y"))), begun(), RIGHT_ROWS)

@@ -53,7 +53,7 @@ def test_rows_that_are_moved_must_still_be_rows() -> None:
     assert replace(plan(counting()), late="adjust").early is None
 
 
-def test_where_a_column_says_what_came_first_only_a_bucket_knows() -> None:
+def test_with_an_arrival_column_only_buckets_know_the_order() -> None:
     arrived = Source(TIME, arrival=TimeColumn("came"))
     minding = plan(counting(agg.first("x")))
 
@@ -81,7 +81,7 @@ def test_a_late_row_is_needed_unless_it_is_only_counted(
     assert (asked.needs_late_rows, asked.moves_late_rows) == (needs, moves)
 
 
-def test_late_rows_that_nobody_reads_are_not_needed_where_rows_are_aggregated_early() -> None:
+def test_unread_late_rows_are_not_needed_if_rows_are_aggregated_early() -> None:
     counts, rows = plan(counting()), plan()
 
     assert counts.needs_late_rows
@@ -90,7 +90,7 @@ def test_late_rows_that_nobody_reads_are_not_needed_where_rows_are_aggregated_ea
     assert rows.with_ready_only is rows
 
 
-def test_time_goes_on_after_the_shortest_silence_of_all_streams() -> None:
+def test_the_clock_advances_after_the_shortest_silence_of_all_streams() -> None:
     def silent(idle: int | None) -> Plan:
         return plan(Sort(TIME), Lifetimes(TIME), clock=OneClock((0,), idle))
 
@@ -110,7 +110,7 @@ def test_rows_are_complete_as_far_as_the_operators_before_a_stage_pass() -> None
     assert asked.complete(Clock(100 * MS, FOREVER), 1) == FOREVER
 
 
-def test_each_stage_is_given_what_the_one_before_makes() -> None:
+def test_each_stage_gets_the_output_of_the_one_before() -> None:
     asked = plan(counting())
     asked = replace(asked, stages=(*asked.stages, Stage(("key",))))
 
@@ -119,7 +119,7 @@ def test_each_stage_is_given_what_the_one_before_makes() -> None:
     assert asked.output_schema(ROWS).names == ["window", "key", "n"]
 
 
-def test_with_several_recalls_rows_say_of_which_they_are() -> None:
+def test_with_several_recalls_rows_name_their_recall() -> None:
     one, two = (plan(Sort(TIME), clock=ClockByRecall(recalls=of)) for of in ((0.9,), (0.9, 0.99)))
 
     assert one.output_schema(ROWS) == ROWS

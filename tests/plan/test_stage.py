@@ -44,14 +44,14 @@ def test_a_stage_may_run_anywhere_until_an_operator_needs_a_key() -> None:
     assert not Stage((), (met(RIGHT),)).is_free
 
 
-def test_what_comes_out_is_what_the_last_operator_makes() -> None:
+def test_the_output_of_a_stage_is_that_of_its_last_operator() -> None:
     stage = Stage((), (Sort(TIME), COUNT))
 
     assert stage.output_schema(ROWS).names == ["window", "city", "n"]
     assert Stage(()).output_schema(ROWS) is ROWS
 
 
-def test_a_checkpoint_knows_a_stage_by_its_operators() -> None:
+def test_a_checkpoint_identifies_a_stage_by_its_operators() -> None:
     assert Stage((), (Sort(TIME), Alter(5))).labels == [Sort(TIME).label, "Alter(duration=5)"]
     assert RIGHT.stages[0].labels[0] in met(RIGHT).label
 
@@ -63,11 +63,11 @@ def test_the_streams_that_come_in_are_found_also_behind_others() -> None:
     assert outer.rights == (inner,)
     assert plan(*outer.operators).inputs[1:] == (inner, RIGHT)
     assert outer.branches == (outer, inner.stages[0], RIGHT.stages[0])
-    # Two operators here, two behind it, and two behind that.
+    # Two operators here, two in the stream that joins, and two in the one that joins that.
     assert outer.width == 6
 
 
-def test_a_new_key_goes_to_the_streams_that_come_in_too() -> None:
+def test_a_new_key_is_also_set_on_joined_streams() -> None:
     stage = Stage(("a",), (met(RIGHT),)).with_key(("city",))
 
     assert stage.key == ("city",)

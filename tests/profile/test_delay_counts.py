@@ -1,4 +1,4 @@
-"""Rows counted by delay answer what a wait keeps, and what wait a share takes."""
+"""Counts by delay give the share of rows that a wait keeps, and the wait for a share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_share_counts_no_row_too_many() -> None:
     assert counted(list(range(100))).wait_for(0.07) == 6
 
 
-def test_rows_are_held_for_what_is_left_of_the_wait() -> None:
+def test_rows_are_held_for_the_rest_of_the_wait() -> None:
     assert counted([0, 2, 6]).held(5) == 5 + 3
 
 

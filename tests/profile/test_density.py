@@ -1,4 +1,4 @@
-"""A grid counts every row, and does not depend on how the rows came."""
+"""A grid counts every row, and does not depend on the order of rows."""
 
 from __future__ import annotations
 

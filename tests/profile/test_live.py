@@ -1,4 +1,4 @@
-"""One micro-batch in one row."""
+"""A profile of each micro-batch, as one row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_batch_without_times_keeps_the_newest() -> None:
     assert profiled([])["in_time"] == [{"wait": "0 us", "rows": 0, "share": 1.0}]
 
 
-def test_the_newest_is_told_in_the_type_of_the_time() -> None:
+def test_the_newest_time_has_the_type_of_the_time_column() -> None:
     kind = pa.timestamp("us", "UTC")
     seen = profile_batch(np.array([SECOND]), NEVER, {}, kind).to_pylist()[0]
 

@@ -70,7 +70,7 @@ def test_a_column_of_a_wider_array_can_be_measured(kind: type[np.signedinteger])
     assert delays(wide[:, 0]).tolist() == [0, 2]
 
 
-def test_two_streams_are_told_apart_by_how_they_were_put_together() -> None:
+def test_interleaved_and_concatenated_streams_have_different_measures() -> None:
     end_to_end = order_measures(np.array([1, 3, 5, 7, 2, 4, 6, 8]))
     shuffled = order_measures(np.array([1, 3, 2, 5, 4, 7, 6, 8]))
 
@@ -133,7 +133,7 @@ def measure_slowly(times: list[int]) -> Disorder:
 
 
 def smallest_enough(behind: list[int], share: float) -> int:
-    """Try delays from the smallest up until enough rows do not exceed it."""
+    """Try delays from the smallest up, until enough rows have no longer delay."""
     for delay in sorted(behind):
         if sum(other <= delay for other in behind) >= Fraction(str(share)) * len(behind):
             return delay

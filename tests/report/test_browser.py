@@ -1,4 +1,4 @@
-"""The report as a browser shows it: Chromium, without a window, from a file, without a network."""
+"""The report in a browser: headless Chromium, from a file, without a network."""
 
 from __future__ import annotations
 
@@ -61,6 +61,6 @@ def test_it_can_be_photographed_and_printed(report: Path, tmp_path: Path) -> Non
     browse(report, tmp_path / "user", "--window-size=1280,3000", f"--screenshot={shot}")
     browse(report, tmp_path / "user", f"--print-to-pdf={paper}")
 
-    # A blank page is some kilobytes.
+    # A blank page would be a few kilobytes.
     assert shot.stat().st_size > 60_000
     assert paper.read_bytes().startswith(b"%PDF")

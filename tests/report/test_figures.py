@@ -29,7 +29,7 @@ LATE = (0, 100, 90, 200, 110, 300, 299, 400)
 
 
 def profile(*times: int, key: list[str] | None = None) -> Profile:
-    """Profile times in seconds, since no date."""
+    """Profile times in seconds, which are no dates."""
     rows = pa.table({"time": pa.array(times, pa.int64())})
     if key:
         rows = rows.append_column("key", pa.array(key))
@@ -42,7 +42,7 @@ def cells(*rows: int) -> Density:
 
 
 def boxes(svg: str, kind: str = r"cell shade-\d|bar") -> list[tuple[float, ...]]:
-    """Read the rectangles of a figure: left, top, width and height."""
+    """Return the rectangles of a figure: left, top, width and height."""
     number = r"(-?[\d.]+)"
     paths = re.findall(rf'class="(?:{kind})" d="([^"]*)"', svg)
     return [
@@ -97,7 +97,7 @@ def test_rows_without_a_delay_are_at_the_foot() -> None:
 
     assert texts(drawn, "tick end")[-1] == "none"
     at_foot = [top + height for _, top, _, height in boxes(drawn)]
-    # Five of the eight rows have none.
+    # Five of the eight rows have no delay.
     assert at_foot.count(HEIGHT - BOTTOM) >= 1
 
 
@@ -106,7 +106,7 @@ def test_each_bar_says_how_many_rows_had_which_delay() -> None:
 
     told = re.findall(r"<title>([^<]* rows)</title>", drawn)
     assert sum(int(text.split(": ")[1].removesuffix(" rows")) for text in told) == 3
-    # Delays of 1, 10 and 90 seconds, and one row each.
+    # There is one row for each of the delays 1, 10 and 90 seconds.
     assert len(told) == 3
     assert len({height for *_, height in boxes(drawn, "bar")}) == 1
 
@@ -118,11 +118,11 @@ def test_the_curve_of_the_waits_rises_to_the_top() -> None:
     heights = [float(height) for height in re.findall(r"V(-?[\d.]+)", curve)]
     assert heights == sorted(heights, reverse=True)
     assert heights[-1] == TOP
-    # It rises at delays of 1, 10 and 90 seconds.
+    # The curve rises at delays of 1, 10 and 90 seconds.
     assert len(heights) == 3
 
 
-def test_waits_that_are_chosen_are_marked_and_told() -> None:
+def test_chosen_waits_are_marked_and_named() -> None:
     drawn = wait_figure(profile(*LATE))
 
     assert 'class="mark"' in drawn

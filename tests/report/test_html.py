@@ -1,4 +1,4 @@
-"""The report is one file that needs no other, and shows every row."""
+"""The report is a single file without dependencies, and shows every row."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_all_figures_are_there_each_with_a_table(report: str) -> None:
     elements = Elements(report)
 
     assert elements.ids("svg") == FIGURES
-    # One more for the measures of order, which have no figure.
+    # There is one more section for the measures of order, which have no figure.
     assert len(elements.ids("table")) == len(FIGURES) + 1
     for name in FIGURES:
         assert f'aria-labelledby="{name}-title"' in report

@@ -25,16 +25,16 @@ def test_durations_are_in_seconds() -> None:
     assert found["relative_error_of_waits"] == 0
 
 
-def test_each_wait_says_what_it_keeps_and_what_it_costs() -> None:
+def test_each_wait_shows_the_rows_that_it_keeps_and_its_cost() -> None:
     first, *_, last = told(10, 14, 12, 19, 13)["waits"]
 
     assert (first["wait_seconds"], first["in_time"], first["late"], first["held"]) == (0, 3, 2, 0)
     assert (last["wait"], last["share"], last["late"]) == ("6 seconds", 1, 0)
-    # Three rows are held for 6 s, one for 4 s and one not at all, while the clock goes on by 9 s.
+    # Three rows are held for 6 s, one for 4 s and one not at all, while the clock advances by 9 s.
     assert last["held"] == pytest.approx(22 / 9)
 
 
-def test_the_measures_of_order_are_told_by_their_names() -> None:
+def test_the_measures_of_order_are_shown_by_name() -> None:
     assert told(10, 14, 12, 19, 13)["measures"] == {
         "inversions": 3,
         "distance": 3,
@@ -62,7 +62,7 @@ def test_keys_are_what_json_can_hold() -> None:
     ]
 
 
-def test_the_worst_keys_are_told_and_how_many_there_are() -> None:
+def test_the_worst_keys_and_the_number_of_keys_are_shown() -> None:
     found = told(*range(150, 0, -1), key=list(range(150)))["keys"]
 
     assert found["count"] == 150

@@ -20,7 +20,7 @@ def test_a_page_is_one_file_that_fetches_nothing() -> None:
     assert page.startswith("<!DOCTYPE html>")
     assert "default-src 'none'" in page
     assert "<script" not in page
-    # What the template asks for is all there.
+    # All placeholders of the template are filled.
     assert "$" not in page
 
 

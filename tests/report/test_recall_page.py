@@ -1,4 +1,4 @@
-"""The page of the wait and the recall over time."""
+"""The page that shows the wait and the recall over time."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ def test_counts_are_added_up_over_buckets_and_a_period() -> None:
     assert points[0].recall is None
 
 
-def test_the_page_tells_the_lowest_recall_of_a_whole_period() -> None:
+def test_the_page_shows_the_lowest_recall_of_a_whole_period() -> None:
     page = recall_page(ROWS, title="Quotes & trades", period=MINUTE)
 
     assert "Quotes &amp; trades" in page
@@ -51,7 +51,7 @@ def test_the_page_tells_the_lowest_recall_of_a_whole_period() -> None:
     assert "asked for: 90 %" in page
 
 
-def test_nothing_measured_yet_is_said() -> None:
+def test_a_page_without_measurements_says_so() -> None:
     assert "Nothing has been measured yet." in recall_page([], title="t", period=MINUTE)
 
 
@@ -61,7 +61,7 @@ def test_before_a_whole_period_the_recall_is_not_known() -> None:
     assert "what was achieved is not known yet" in page
 
 
-def test_a_fixed_wait_has_no_recall_that_was_asked_for() -> None:
+def test_a_fixed_wait_has_no_target_recall() -> None:
     page = recall_page([row | {"target": None} for row in ROWS], title="t", period=MINUTE)
 
     assert "A fixed wait" in page

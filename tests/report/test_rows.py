@@ -54,7 +54,7 @@ def test_rows_without_a_time_or_an_arrival_are_counted_and_left_out(
     assert found.findings.delays.largest == 4
 
 
-def test_many_rows_are_handed_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_returned_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "PIECE_ROWS", 2)
 
     for arrivals in ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1]):
@@ -74,7 +74,7 @@ def test_no_batches_are_no_rows() -> None:
     assert measure_rows([], PLAIN).rows == measure_rows([], ARRIVED).rows == 0
 
 
-def test_dictionaries_of_their_own_in_each_batch_are_one_key() -> None:
+def test_batches_with_different_dictionaries_are_one_key_column() -> None:
     batches = [table([1], key=pa.array([word]).dictionary_encode()) for word in ("x", "y", "x")]
 
     keys = measure_rows(batches, source_of("time", None, "key", "us")).findings.keys

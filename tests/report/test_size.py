@@ -1,4 +1,4 @@
-"""The planner says what its coefficients give, and these are what the benchmarks measured."""
+"""The planner computes with its coefficients, which are those that the benchmarks measured."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_a_plan_in_words_names_what_is_held() -> None:
     assert "72 GB  of state in the checkpoint" in told
 
 
-def test_a_rate_of_nothing_is_refused() -> None:
+def test_a_rate_of_zero_is_refused() -> None:
     with pytest.raises(OptionError, match="rate must be more than 0; got 0"):
         plan_size(rate=0, wait=HOUR)
 
@@ -80,7 +80,7 @@ def test_the_coefficients_are_those_of_the_kept_results() -> None:
     (memory,) = (line for line in lines if line["question"] == "memory")
     assert pytest.approx(memory["process_mb"] * 1e6, rel=0.1) == size.PROCESS_BYTES
     (sort,) = (line for line in kept("spark_sort") if line.get("query") == "latecomer")
-    # Machines differ: the plan assumes no more than the kept runs, and may be more careful.
+    # Machines differ, so the plan may assume less speed than the kept runs, but never more.
     assert sort["rows_per_second"] / 2 * 1.02 >= size.SORTED_PER_CORE
     (second,) = (
         line

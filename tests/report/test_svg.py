@@ -30,7 +30,7 @@ def test_a_scale_takes_its_ends_to_the_ends_of_the_frame() -> None:
     x, y = across(10, 20), upwards(0, 5)
 
     assert (x(10), x(20), x(15)) == (LEFT, WIDTH - RIGHT, (LEFT + WIDTH - RIGHT) / 2)
-    # Upwards on a page is towards smaller numbers.
+    # On a page, smaller numbers are higher up.
     assert (y(0), y(5)) == (HEIGHT - BOTTOM, TOP)
 
 
@@ -69,7 +69,7 @@ def test_the_title_of_the_left_axis_stands_above_its_ticks() -> None:
 
     title = re.search(r'<text class="label start" x="4" y="(\d+)">event time', figure.render())
     assert title is not None
-    # A tick is written 4 below its place, and a letter is about 13 high.
+    # The text of a tick is 4 below its place, and a letter is about 13 high.
     assert int(title[1]) < TOP + 4 - 13
 
 
@@ -102,7 +102,7 @@ def test_a_bar_is_as_long_as_its_value() -> None:
 
     widths = [float(width) for width in re.findall(r"h([\d.]+)v", drawn)]
     assert widths[0] == 2 * widths[1]
-    # One that has no length can still be pointed at.
+    # A bar without length can still be pointed at.
     assert widths[2] == 1
     assert texts(drawn, "tick start") == ["ten", "five", "none"]
 

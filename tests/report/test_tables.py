@@ -26,7 +26,7 @@ def profile(*times: int, **columns: list[str]) -> Profile:
     return lc.profile(rows, time="time", unit="s", key=list(columns) or None)
 
 
-def test_a_wait_says_what_it_keeps_and_what_it_costs() -> None:
+def test_a_wait_shows_the_rows_that_it_keeps_and_its_cost() -> None:
     table = waits_table(profile(*LATE))
 
     assert table.head == ("wait", "in time", "rows late", "rows held, about")
@@ -68,7 +68,7 @@ def test_a_stretch_says_how_many_of_its_rows_are_out_of_order() -> None:
     table = levels_table(profile(5, 5, 5, 1, 2, 5))
 
     nothing = ("0.00 %", "none")
-    # A delay is told by the upper end of its level, but never above the largest of all.
+    # A delay is shown as the upper end of its level, but never above the largest delay.
     assert [row[1:] for row in table.rows] == [
         *([nothing] * 3),
         ("100 %", "≤ 4 seconds"),
@@ -93,11 +93,11 @@ def test_times_are_as_precise_as_a_cell_is(seconds: list[int], oldest: str) -> N
     assert table.rows[0][1] == oldest
 
 
-def test_times_that_are_no_dates_are_told_as_what_has_passed() -> None:
+def test_times_that_are_no_dates_are_shown_as_elapsed_time() -> None:
     assert times_table(profile(0, 90)).rows[0][1] == "0 seconds"
 
 
-def test_the_worst_keys_are_told_under_the_name_of_the_key() -> None:
+def test_the_worst_keys_are_shown_under_the_name_of_the_key() -> None:
     seen = profile(9, 4, 8, city=["a", "b", "b"], kind=["x", "y", "y"])
     assert seen.keys is not None
     table = keys_table(seen, seen.keys)
@@ -109,7 +109,7 @@ def test_the_worst_keys_are_told_under_the_name_of_the_key() -> None:
     ]
 
 
-def test_measures_are_told_with_what_they_count() -> None:
+def test_measures_are_shown_with_their_units() -> None:
     table = measures_table(profile(10, 14, 12, 19, 13))
 
     assert [row[:2] for row in table.rows] == [
@@ -121,7 +121,7 @@ def test_measures_are_told_with_what_they_count() -> None:
     assert all(meaning for _, _, meaning in table.rows)
 
 
-def test_measures_that_were_not_taken_are_not_told() -> None:
+def test_measures_that_were_not_taken_are_not_shown() -> None:
     rows = pa.table({"time": [3, 2, 1]})
 
     seen = profile_batches([rows], source_of("time", None, None, "s"), Limits(measured=2))

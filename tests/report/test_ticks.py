@@ -33,7 +33,7 @@ def test_times_are_marked_by_the_calendar(low: int, high: int, texts: list[str])
     assert [text for _, text in time_ticks(low, high, is_calendar=True)][: len(texts)] == texts
 
 
-def test_times_that_are_no_dates_are_marked_by_what_has_passed() -> None:
+def test_times_that_are_no_dates_are_marked_by_elapsed_time() -> None:
     marks = time_ticks(0, 90_000_000, is_calendar=False)
 
     assert [text for _, text in marks] == ["0 s", "20 s", "40 s", "60 s", "80 s"]
@@ -102,7 +102,7 @@ def test_durations_are_written_with_little_room() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [(NEVER + 1, FOREVER), (LAST_DAY, LAST_DAY + 2 * DAY)])
-def test_times_that_no_calendar_holds_are_marked_by_what_has_passed(low: int, high: int) -> None:
+def test_times_outside_the_calendar_are_marked_by_elapsed_time(low: int, high: int) -> None:
     marks = time_ticks(low, high, is_calendar=True)
 
     assert marks

@@ -1,4 +1,4 @@
-"""What would have come of a wait: against a slow twin that goes row by row."""
+"""The results that a wait would have had, compared with a slow twin that goes row by row."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -59,7 +59,7 @@ def played(asked: Plan, parts: list[list[Row]]) -> Trial:
 
 
 def marked(parts: list[list[Row]], wait: int) -> list[tuple[int | None, int | None, list[Row]]]:
-    """Return, for each micro-batch, what was newest before it, the watermark, and its rows."""
+    """Return for each micro-batch the newest time before it, the watermark, and its rows."""
     found, newest = [], None
     for rows in parts:
         found.append((newest, None if newest is None else newest - wait, rows))
@@ -146,7 +146,7 @@ def test_sorted_rows_are_compared_as_a_whole(parts: list[list[Row]], wait: int) 
     assert found.held == pytest.approx(sum(held) / len(held))
 
 
-def test_a_recall_tells_how_long_it_waited() -> None:
+def test_a_recall_shows_its_waits() -> None:
     rows = [[(second, "a", 1.0)] for second in range(50)]
     policy = ClockByRecall(recalls=(0.9,))
     asked = Plan(Source(TIME), policy, "drop", (Stage((), (windows(5, 0),)),))

@@ -1,4 +1,4 @@
-"""What waits would have meant: in words, as JSON, on a page."""
+"""The results that other waits would have had: in words, as JSON, on a page."""
 
 import json
 from pathlib import Path
@@ -44,11 +44,11 @@ def plans(*waits: int, arrival: bool = False) -> dict[str, Plan]:
 
 
 def found() -> WhatIf:
-    # The row at 3 s comes when 12 s, and then 25 s, have been seen; that at 19 s after 25 s.
+    # The row at 3 s comes when the newest time is 12 s; the row at 19 s when it is 25 s.
     return compared(plans(0, 15), rows(1, 2, 12, 3, 25, 19, 30, 41), every=1)
 
 
-def test_it_is_told_in_words() -> None:
+def test_the_result_can_be_printed_in_words() -> None:
     assert str(found()).split("\n") == [
         "8 rows in 8 micro-batches give 5 answers if none of them is late.",
         "Order of arrival: the order of the rows.",
@@ -75,7 +75,7 @@ def test_if_no_wait_is_long_enough_it_says_so() -> None:
     assert str(alone).endswith("\n\nEach of them gives some wrong answers.")
 
 
-def test_json_has_all_of_it() -> None:
+def test_json_has_the_whole_result() -> None:
     answer = json.loads(json.dumps(found().to_dict()))
 
     assert (answer["rows"], answer["micro_batches"], answer["answers"]) == (8, 8, 5)
@@ -90,7 +90,7 @@ def test_json_has_all_of_it() -> None:
     assert (second["average_wait_seconds"], second["wrong"]) == (15, 0)
 
 
-def test_a_page_of_its_own_and_of_a_profile_show_it(tmp_path: Path) -> None:
+def test_the_result_is_shown_on_its_own_page_and_on_that_of_a_profile(tmp_path: Path) -> None:
     alone = found().to_html(tmp_path / "new" / "alone.html").read_text()
     whole = profile(rows(1, 2, 12, 3), time="time").to_html(tmp_path / "p.html", what_if=found())
 

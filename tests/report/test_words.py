@@ -1,4 +1,4 @@
-"""What is told in words is never better than it is."""
+"""Rounded numbers in words are never better than the exact ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_text_of_a_wait_is_no_shorter_than_the_wait(micros: int) -> None:
 @pytest.mark.parametrize(
     ("rows", "share"), [(3, "33.3 %"), (300_000, "0.000333 %"), (3_000_000, "less than 0.0001 %")]
 )
-def test_the_headline_tells_small_shares_without_an_exponent(rows: int, share: str) -> None:
+def test_the_headline_shows_small_shares_without_an_exponent(rows: int, share: str) -> None:
     times = pa.chunked_array([pa.array(range(1, rows)), [0]], pa.int64())
 
     seen = profile_batches([pa.table({"n": times})], source_of("n", None, None, "s"))

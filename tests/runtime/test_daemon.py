@@ -29,10 +29,10 @@ daemon.main()
 
 
 def before_the_fork(worker: str) -> dict[str, Any]:
-    """Return what the process has when it would begin to fork."""
+    """Return the state of the process at the point where it would fork."""
     ended = subprocess.run(
         [sys.executable, "-c", FORKING, worker],
-        # Spark sets it for its workers.
+        # Spark sets this variable for its workers.
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -54,7 +54,7 @@ def test_workers_have_their_modules_when_they_are_forked() -> None:
 def test_no_thread_runs_that_a_fork_would_break() -> None:
     found = before_the_fork("pyspark.worker")
 
-    # The allocator of PyArrow prepares its thread for forks.
+    # PyArrow's allocator prepares its own thread for forks.
     assert len([name for name in found["threads"] if name != "jemalloc_bg_thd"]) == 1
 
 

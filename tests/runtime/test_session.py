@@ -20,14 +20,14 @@ STATE = "org.apache.spark.sql.execution.streaming.state"
 
 
 def run(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a fresh Python, with an environment of its own."""
+    """Run a program in a new Python process, with its own environment variables."""
     return subprocess.run(
         [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False
     )
 
 
 def path_without_java(directory: Path) -> str:
-    """Make a PATH on which there is all that Spark's launcher calls, but no Java."""
+    """Return a PATH with all programs that Spark's launcher calls, except Java."""
     for tool in ("bash", "dirname", "env", "ps", "sh"):
         for place in os.defpath.split(os.pathsep):
             if os.access(os.path.join(place, tool), os.X_OK):  # noqa: PTH118
@@ -67,7 +67,7 @@ def test_a_second_call_puts_back_a_state_store_that_can_stream(spark: SparkSessi
     assert spark.conf.get(PROVIDER) == f"{STATE}.RocksDBStateStoreProvider"
 
 
-def test_a_second_call_adds_what_is_missing_and_leaves_what_was_chosen(
+def test_a_second_call_adds_missing_settings_and_keeps_the_others(
     spark: SparkSession,
 ) -> None:
     spark.conf.unset("spark.sql.session.timeZone")
@@ -158,7 +158,7 @@ def test_spark_runs_a_job_without_a_word_where_the_machine_has_no_java(tmp_path:
         "spark = session(master='local[1]')\n"
         "print(spark.range(10).repartition(2).count())\n"
         "print(spark.sparkContext._jvm.System.getProperty('java.home'))\n"
-        # Another address of this machine can have the same port only if the UI has its own alone.
+        # Another address here can use the same port only if the UI listens on one address.
         "import socket\n"
         "url = spark.sparkContext.uiWebUrl\n"
         "with socket.create_server(('127.0.0.2', int(url.rpartition(':')[2]))):\n"

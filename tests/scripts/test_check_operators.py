@@ -75,13 +75,13 @@ def test_operator_classes_are_found_by_what_they_inherit_and_by_their_methods(ro
         "x.__class__ is Sort",
     ],
 )
-def test_every_way_to_ask_for_a_class_is_found(root: Path, question: str) -> None:
+def test_every_way_to_test_a_class_is_found(root: Path, question: str) -> None:
     source = f"from latecomer.operators.sort import Sort\n{question}\n"
 
     assert asked(root, source) == [(2, "Sort")]
 
 
-def test_a_case_of_a_match_asks_for_a_class(root: Path) -> None:
+def test_a_case_of_a_match_tests_a_class(root: Path) -> None:
     source = """\
     from latecomer.operators.sort import Clip, Sort
     match x:
@@ -137,7 +137,7 @@ def test_other_classes_and_other_mentions_of_operators_are_no_questions(root: Pa
     assert asked(root, source) == []
 
 
-def test_operators_may_ask_each_other(root: Path) -> None:
+def test_operators_may_test_each_others_classes(root: Path) -> None:
     write(
         root,
         "operators/levels.py",

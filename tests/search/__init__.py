@@ -1,10 +1,10 @@
-"""Random queries against brute force, for as long as one likes.
+"""Random queries, compared with brute force, for as long as you like.
 
     make search SECONDS=3600
     .venv/bin/python -m tests.search --kind windows --seed 17
 
-A *kind* of query is a module here with `draw`, `found` and `expected`. What is expected is written
-from the documentation alone, as slowly and plainly as possible, and shares no code with the
-project or with the twins of other tests. Schemas, names of columns, types, options and the cuts
-into micro-batches are drawn from a seed, so that a seed is a case.
+A *kind* of query is a module here with `draw`, `found` and `expected`. `expected` follows the
+documentation alone, as slowly and plainly as possible. It shares no code with the project or with
+the twins of other tests. The seed determines the case: its schema, column names, types, options,
+and how the rows are cut into micro-batches.
 """

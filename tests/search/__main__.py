@@ -1,4 +1,4 @@
-"""Search for wrong answers until the time is up, and print each failure as a minimal case."""
+"""Search for wrong results until the time is up, and print each failure as a minimal case."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.search.cases import failure, smallest
 from tests.search.kinds import KINDS
 
 EVERY = 60.0
-"""Seconds from one line of progress to the next."""
+"""Seconds between two lines of progress."""
 
 
 def search(seconds: float, seed: int, kinds: list[str]) -> int:
-    """Try one kind after the other, with ascending seeds; return the number of failures."""
+    """Try all kinds with each seed, from `seed` upwards; return the number of failures."""
     began = told = time.monotonic()
     cases = failures = 0
     while time.monotonic() - began < seconds:

@@ -1,4 +1,4 @@
-"""What a case is, and how a failing one is made smaller."""
+"""A test case, and how a failing one is made smaller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Case:
-    """A query and the rows that it is given."""
+    """The options of a query, and its input rows."""
 
     options: dict[str, Any]
     batches: tuple[tuple[tuple[Any, ...], ...], ...]
@@ -25,7 +25,7 @@ class Case:
 
 
 class Kind(Protocol):
-    """A kind of query: what each of its modules has."""
+    """A kind of query: the functions that its module defines."""
 
     def draw(self, rng: random.Random) -> Case:
         """Draw a case."""
@@ -34,11 +34,11 @@ class Kind(Protocol):
         """Run the query on the local host."""
 
     def expected(self, case: Case) -> Any:  # noqa: ANN401
-        """Work out the same by brute force."""
+        """Compute the same result by brute force."""
 
 
 def failure(kind: Kind, case: Case) -> str | None:
-    """Say how a case fails; None if it does not."""
+    """Return how a case fails, or None if it passes."""
     expected = kind.expected(case)
     try:
         found = kind.found(case)
@@ -48,7 +48,7 @@ def failure(kind: Kind, case: Case) -> str | None:
 
 
 def smallest(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """Leave out rows and micro-batches as long as the case still fails."""
+    """Remove rows and micro-batches for as long as the case still fails."""
     while (smaller := next(filter(fails, _smaller(case)), None)) is not None:
         case = smaller
     return case

@@ -1,7 +1,7 @@
-"""Watermarks as the documentation has them, one micro-batch after the other.
+"""Watermarks as the documentation describes them, one micro-batch after the other.
 
-`newest` is the largest time of all micro-batches before, in whole milliseconds; with a clock for
-each key, of the rows of that key. Silence: docs/sort.md, "When nothing comes".
+`newest` is the largest time of all earlier micro-batches, in whole milliseconds. A clock of a key
+counts the rows of that key only. For silent streams see docs/sort.md, "When nothing comes".
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 MS = 1_000
 BEFORE = -(10**18)
-"""Before all times."""
+"""Earlier than all times."""
 
 
 class OneClock:
-    """One clock for all rows, which goes on when it has stood still for long."""
+    """One clock for all rows. It advances by itself once it has stood still for `idle`."""
 
     def __init__(self, idle: int | None) -> None:
         self._idle = idle
@@ -25,7 +25,7 @@ class OneClock:
         self._lasted, self._last = 0, 0
 
     def tick(self, now: int) -> int:
-        """Return what is newest as a micro-batch begins."""
+        """Return the newest time at the start of a micro-batch."""
         if self._idle is None:
             return _whole(self._newest)
         counted = min(now - self._last, -(-self._idle // 4))
@@ -40,34 +40,34 @@ class OneClock:
         return _whole(self._reached)
 
     def hear(self, times: Iterable[int]) -> None:
-        """Take note of the rows of the micro-batch."""
+        """Record the times of a micro-batch."""
         self._newest = max([self._newest, *times])
 
 
 class KeyClock:
-    """The clock of one key. What it holds says until when a silent clock goes on."""
+    """The clock of one key. While it is silent, it advances only as far as held rows need."""
 
     def __init__(self, idle: int | None) -> None:
         self._idle = idle
         self.newest = BEFORE
         self.reached = BEFORE
         self.heard = 0
-        """When the newest row came, in time that has passed."""
+        """When the newest row arrived, on the scale of `Passing`."""
 
     def hear(self, times: Iterable[int], passed: int) -> None:
-        """Take note of the rows of a micro-batch, and that so much time has passed in all."""
+        """Record the times of a micro-batch that arrives after `passed` microseconds in all."""
         newest = max([self.newest, *times])
         if newest > self.newest:
             self.newest, self.heard = newest, passed
 
     def silent(self, passed: int, last_needed: int | None) -> None:
-        """Go on after a silence, if something is held, but not beyond what that needs."""
+        """Advance after a silence, at most to `last_needed`; None means that nothing is held."""
         lasted = passed - self.heard
         if self._idle is not None and lasted >= self._idle and last_needed is not None:
             self.reached = max(self.reached, min(_whole(self.newest + lasted), last_needed))
 
     def is_forgotten(self, passed: int) -> bool:
-        """Return True after ten times as long a silence; it counts only if nothing is held."""
+        """Return True after a silence of ten times `idle`; callers check that nothing is held."""
         return self._idle is not None and passed - self.heard > 10 * self._idle
 
     @property
@@ -76,13 +76,13 @@ class KeyClock:
 
 
 class Passing:
-    """How much time has passed, of which no more than a quarter of `idle` counts at once."""
+    """The time that has passed. A step counts for a quarter of `idle` at most."""
 
     def __init__(self, idle: int | None) -> None:
         self._idle, self._last, self.passed = idle, 0, 0
 
     def tick(self, now: int) -> int:
-        """Return how much has passed in all."""
+        """Return the total time that has passed."""
         if self._idle is not None:
             self.passed += min(now - self._last, -(-self._idle // 4))
             self._last = now

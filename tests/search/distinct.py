@@ -1,10 +1,10 @@
-"""`distinct` after a sort, by one clock or one for each key.
+"""`distinct` after a sort, with one clock or one for each key.
 
-From docs/sort.md, "Rows that come twice": of rows that are equal in the compared columns, the first
-by time is let through; later ones are left out until `within` is over, counted from the one that
-was let through. A row just that much later is let through again. Of equal times, the first to
-arrive is. Nothing else changes: rows come out when the sort releases them. What is remembered of a
-silent key is held, so its clock goes on until it can be forgotten.
+From docs/sort.md, "Rows that come twice": of rows that are equal in the compared columns, the
+earliest is kept, and of equal times the first to arrive. Later ones are removed until `within` has
+passed since the kept row; a row exactly `within` later is kept again. Rows come out when the sort
+releases them. A key is held while its rows are remembered, so the clock of a silent key advances
+until they can be forgotten.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import random
 
 LONG = 10**6 * SECOND
-"""Longer than any case: each value is let through once."""
+"""Longer than any case, so each value is kept once."""
 
 
 def draw(rng: random.Random) -> Case:
@@ -46,7 +46,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return of each step the rows that are let through, by key if each has a clock, and others."""
+    """Return for each step the kept rows (by key if each key has a clock), and the late rows."""
     options, columns = case.options, case.options["columns"]
     time, own = columns.time_column, options["clock"] == "key"
     names = {"key": (columns.key,), "value": (columns.value,)}
@@ -70,7 +70,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Filter what a sort gives."""
+    """Filter the expected output of the sort."""
     options, told = case.options, []
     for answers, late, dropped in drive(case, lambda key: Held(key, options)):
         ready: dict[str, list[int]] = {}
@@ -82,7 +82,7 @@ def expected(case: Case) -> Any:  # noqa: ANN401
 
 
 class Held(sorts.Held):
-    """Rows that wait for the watermark, and when equal rows were let through last."""
+    """Rows that wait for the watermark, and the time of the last kept row of each value."""
 
     def __init__(self, key: str, options: dict[str, Any]) -> None:
         super().__init__(key, options)
@@ -90,7 +90,7 @@ class Held(sorts.Held):
         self._last: dict[str, int] = {}
 
     def release(self, newest: int) -> list[Any]:
-        """Return what comes out: the first of equal rows."""
+        """Return the rows that come out: the first of equal rows."""
         out = []
         for _, item in super().release(newest):
             parts = {"key": [item.key], "value": [item.value]}
@@ -103,6 +103,6 @@ class Held(sorts.Held):
         return out
 
     def needed(self) -> int | None:
-        """Count what is remembered as held, for as long as it can hold back a row."""
+        """Count a remembered row as held for as long as it can remove another."""
         ends = [time + self._within + self._waits[0] for time in self._last.values()]
         return max([*ends, *([] if (rows := super().needed()) is None else [rows])], default=None)

@@ -1,7 +1,7 @@
-"""Brute force, driven through micro-batches: which rows are late, and when answers come.
+"""Brute force, driven through micro-batches: which rows are late, and when results come out.
 
-From docs/sort.md: first the clock, then the rows of the micro-batch. With a clock for each key it
-is the other way round, and what the rows of a key make due comes out at once.
+From docs/sort.md: the clock advances first, and then the rows of the micro-batch are added. With a
+clock for each key it is the other way round: rows that become due come out in the same micro-batch.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tests.search.cases import Case
 
 END = 10**18
-"""After all times."""
+"""Later than all times."""
 LATE = "late"
 
 
 class Item(NamedTuple):
-    """A row as brute force sees it."""
+    """A row in brute force."""
 
     time: int
     number: int
@@ -30,20 +30,20 @@ class Item(NamedTuple):
 
 
 class Holder(Protocol):
-    """What is held by one clock."""
+    """The rows that are held under one clock."""
 
     def add(self, item: Item, newest: int) -> bool:
-        """Take in a row; return True if it is late."""
+        """Add a row; return True if it is late."""
 
     def release(self, newest: int) -> list[Any]:
-        """Return what comes out."""
+        """Return the results that are due."""
 
     def needed(self) -> int | None:
-        """Return how far the clock must come for nothing to be held; None if nothing is."""
+        """Return the time at which nothing will be held any more; None if nothing is held."""
 
 
 class Told(NamedTuple):
-    """What a step puts out."""
+    """The output of a step."""
 
     answers: list[Any]
     late: list[tuple[int, str]]
@@ -51,7 +51,7 @@ class Told(NamedTuple):
 
 
 def drive(case: Case, make: Callable[[str], Holder]) -> list[Told]:
-    """Run a case; `make` returns a holder for a key, or for all if there is one clock."""
+    """Run a case. `make` returns the holder of a key, or of all rows if there is one clock."""
     options = case.options
     clocks = Keys(options["idle"], make) if options["clock"] == "key" else One(options, make)
     told, number = [], 0
@@ -87,7 +87,7 @@ class One:
         return answers, late
 
     def end(self) -> list[Any]:
-        """Return what is left."""
+        """Return the results that are still held."""
         return self._holder.release(END)
 
 
@@ -113,12 +113,12 @@ class Keys:
             while clock.time != before:
                 before = clock.time
                 clock.silent(passed, holder.needed())
-                # What comes out may be remembered, and is then held for longer.
+                # Released rows may be remembered by `distinct`, and then need the clock for longer.
                 answers += holder.release(clock.time)
             if clock.is_forgotten(passed) and holder.needed() is None:
                 del self._keys[key]
         return answers, late
 
     def end(self) -> list[Any]:
-        """Return what is left."""
+        """Return the results that are still held."""
         return [each for _, holder in self._keys.values() for each in holder.release(END)]

@@ -1,4 +1,4 @@
-"""The kinds of queries that are searched."""
+"""All kinds of queries, by name."""
 
 from tests.search import (
     distinct,

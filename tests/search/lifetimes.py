@@ -1,9 +1,9 @@
-"""Rows that count for a while: aggregates at each instant, and of sessions.
+"""Rows with lifetimes: aggregates at each instant, and aggregates of sessions.
 
-From docs/temporal.md: a row counts in its lifetime [start, end). At each instant an aggregate is of
-the rows that count then. A session ends `timeout` after its last row; a row that comes just then
-begins the next one. All of it is about rows in order: those before the watermark are late. Windows
-of `lifetime` are the same aggregates at each instant, once for each of several waits.
+From docs/temporal.md: a row counts in its lifetime [start, end). The aggregate at an instant covers
+the rows that count then. A session ends `timeout` after its last row; a row at exactly that time
+begins the next session. Rows before the watermark are late. Windows made by `lifetime` give the
+same aggregates at each instant, once for each wait.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return what is true at the instants at which something changes, and the late rows."""
+    """Return the late rows, and the aggregates at each instant at which they may change."""
     options, columns = case.options, case.options["columns"]
     time = columns.time_column
     key = (columns.key,) if options["keyed"] else ()
@@ -101,7 +101,7 @@ def _changes(case: Case) -> set[int]:
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Work out the same."""
+    """Compute the same result by brute force."""
     options, late = case.options, list[tuple[int, str]]()
     answers: Counter[Any] = Counter()
     for wait in options["waits"]:
@@ -122,7 +122,7 @@ def expected(case: Case) -> Any:  # noqa: ANN401
 def _in_time(
     case: Case, wait: int
 ) -> tuple[list[tuple[int, str]], dict[str, list[tuple[int, int | None]]]]:
-    """Return what is late for a wait, and the other rows by group."""
+    """Return the rows that are late for a wait, and the other rows by group."""
     clock, number = clocks.OneClock(None), 0
     late: list[tuple[int, str]] = []
     groups: dict[str, list[tuple[int, int | None]]] = {}

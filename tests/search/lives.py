@@ -1,6 +1,6 @@
-"""Lifetimes by brute force: what each operator makes of rows, and how two streams meet.
+"""Operators on lifetimes by brute force: those on one stream, and those that join two.
 
-From docs/temporal.md, and for windows that overlap `latecomer.operators.temporal.alter`.
+From docs/temporal.md; overlapping windows are described in `latecomer.operators.temporal.alter`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 SECOND, POINT = 1_000_000, 1
 EVER = 10**18
-"""After all times."""
+"""Later than all times."""
 LONG = 12 * SECOND
-"""How long a row lasts at the most that is chopped."""
+"""The longest lifetime of a row that is chopped."""
 TOLERANCE = 4 * SECOND
-"""Of an as-of join: how long ago a partner began at the most."""
+"""The greatest age of a partner in an as-of join."""
 
 
 class Life(NamedTuple):
-    """A row with its lifetime; what is in it are the key and what else there is."""
+    """A row with its lifetime, its key and its other columns."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Life(NamedTuple):
 
 
 def changed(rows: list[Life], asked: tuple[str, Any]) -> list[Life]:
-    """Change lifetimes; those that become empty are removed, and so are rows left out."""
+    """Apply an operator. Rows whose lifetime becomes empty are removed."""
     if asked[0] == "where":
         return [row for row in rows if row.rest[0] is not None and row.rest[0] >= asked[1]]
     if asked[0] == "with_columns":
@@ -81,7 +81,7 @@ def _lifetimes(  # noqa: PLR0911 - one for each operator
 
 
 def _quantized(row: Life, size: int, hop: int) -> tuple[int, int]:
-    """Begin with the last window that had begun, and end with the first that ends not before."""
+    """Begin with the last window that begins by `start`; end with the first one to end by then."""
     begin = row.start // hop * hop
     if row.end == EVER:
         return begin, EVER
@@ -121,13 +121,13 @@ def met(left: list[Life], right: list[Life], options: dict[str, Any]) -> list[Li
 
 
 def _cut(row: Life, partners: list[Life]) -> Life:
-    """Let a row end where a partner begins after it."""
+    """End a row where the first partner begins after its start."""
     begins = [other.start for other in partners if other.start > row.start]
     return row._replace(end=min([row.end, *begins]))
 
 
 def _as_of(pairs: list[tuple[Life, Life]]) -> list[tuple[Life, Life]]:
-    """Let rows be points in time, whose partners are the last that began by then, for ever."""
+    """Return each row as a point in time, with the last partner that began by then."""
     out = []
     for one, other in pairs:
         begins = [each.start for own, each in pairs if own is one and each.start <= one.start]
@@ -143,7 +143,7 @@ def _are_partners(one: Life, other: Life, options: dict[str, Any]) -> bool:
 
 
 def _alone(row: Life, partners: list[Life]) -> list[tuple[int, int]]:
-    """Return when a row counts and no partner does."""
+    """Return the parts of a row's lifetime in which no partner counts."""
     out, since = [], row.start
     for partner in sorted(partners, key=lambda each: each.start):
         if partner.start > since:
@@ -157,7 +157,7 @@ def _alone(row: Life, partners: list[Life]) -> list[tuple[int, int]]:
 
 
 def stitched(rows: list[Life], same: Callable[[Life], Any]) -> list[Life]:
-    """Put together two rows that are equal and follow each other, until there are none."""
+    """Merge pairs of equal rows of which one begins where the other ends, until none is left."""
     rows = list(rows)
     for one in rows:
         for other in rows:
@@ -168,10 +168,10 @@ def stitched(rows: list[Life], same: Callable[[Life], Any]) -> list[Life]:
 
 
 def followed(rows: list[Life], *, by_key: bool) -> list[Life] | None:
-    """Put rows together by a function; None if it is left open which.
+    """Stitch rows whose values differ by at most 1; return None if the choice is ambiguous.
 
-    Of several that end when one begins, that which began first goes on, with that of the new ones
-    which ends first.
+    If several rows end when one begins, the row that began first is continued. If several rows
+    begin then, it is continued by the one that ends first.
     """
     chains: list[Life] = []
     spans = Counter((row.start, row.end, row.key if by_key else "") for row in rows)

@@ -1,12 +1,13 @@
-"""Optimistic steps behind each other, and their two ways out: a changelog and a barrier.
+"""Chains of optimistic steps that end in a changelog or a barrier.
 
-From docs/optimistic.md: final rows, and the table of a changelog, are what rows in order give,
-without those that are late. A barrier releases what is strictly before the watermark, in order.
-Changes that cancel each other within a micro-batch are not emitted, nor are results that stay the
-same. Rows of equal time and one key are in the order in which they arrived; those of different keys
-are in an order that means nothing, so where steps have different keys no two times are equal.
+From docs/optimistic.md: the table of a changelog, and the rows of a barrier, are what the steps
+would return for ordered rows without the late ones. A barrier releases rows strictly before the
+watermark, in order. Changes that cancel out within a micro-batch are not emitted, and neither are
+results that stay the same. Rows of equal time and key stay in order of arrival. Rows of equal time
+and different keys may be in any order, so cases with steps of different keys have no equal times.
 
-Each step makes rows of time, key and value, but for a last grouping, whose lists are compared.
+Each step returns rows of time, key and value. A grouping that comes last returns lists, which are
+compared as they are.
 """
 
 from __future__ import annotations
@@ -44,30 +45,30 @@ class Item(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is asked of one step."""
+    """The specification of one step."""
 
     name: str
     keyed: bool
-    """Whether rows of a key are by themselves."""
+    """Whether each key has a state of its own."""
     number: int
-    """Of rows in a list, or that share a kept state."""
+    """Number of rows in a list of a grouping, or of rows for each saved state."""
 
 
 def total(state: int, row: Any) -> tuple[int, Any]:  # noqa: ANN401
-    """Add up."""
+    """Add up the values."""
     state += row[2] or 0
     return state, state
 
 
 def record(state: int, row: Any) -> tuple[int, Any]:  # noqa: ANN401
-    """Say what is more than all before, and begin anew after a null."""
+    """Return a value that exceeds all earlier ones. A null starts again from 0."""
     if row[2] is None:
         return 0, None
     return max(state, row[2]), row[2] if row[2] > state else None
 
 
 def twice(state: list[int], row: Any) -> tuple[list[int], Any]:  # noqa: ANN401
-    """Make two rows, and change the state in place; it is the last two values."""
+    """Return two rows. The state is a list of the last two values, changed in place."""
     state.append(row[2] or 0)
     del state[:-2]
     return state, [sum(state), state[0]]
@@ -108,7 +109,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return the table after each step, or what is released, and the late rows."""
+    """Return for each step the table or the released rows, and the late rows."""
     options, columns = case.options, case.options["columns"]
     table: Counter[Any] = Counter()
     told = []
@@ -135,14 +136,14 @@ def found(case: Case) -> Any:  # noqa: ANN401
 
 
 def _tells_apart(case: Case) -> bool:
-    """Return True if two equal rows of a changelog are always of the same row that came in."""
+    """Return True if equal rows of a changelog always come from the same input row."""
     times = [row[0] for rows in case.batches for row in rows]
     has_one = all(step.name not in ("split", "twice") for step in case.options["steps"])
     return has_one and len(set(times)) == len(times)
 
 
 def _in_order(rows: list[tuple[str, ...]]) -> Any:  # noqa: ANN401
-    """Write down the rows of each key in order, and that of the times."""
+    """Return the times in order, and the rows of each key in order."""
     by_key: dict[str, list[Any]] = {}
     for row in rows:
         by_key.setdefault(row[1], []).append(row)
@@ -150,7 +151,7 @@ def _in_order(rows: list[tuple[str, ...]]) -> Any:  # noqa: ANN401
 
 
 def _shown(row: Any) -> tuple[str, ...]:  # noqa: ANN401
-    """Write a row as text; of the rows in a list, time, key and value."""
+    """Return a row as text. Rows in a list are cut to time, key and value."""
     *first, last = row
     if isinstance(last, list):
         last = [
@@ -179,7 +180,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         else:
             function = _split if step.name == "split" else _rekeyed(columns.keys)
             operators.append(FlatMap(time, function, both))
-    # As `OptimisticStream` does it: rows are numbered where they are needed first.
+    # As in `OptimisticStream`: the stage of the first step also numbers the rows.
     first = (key,) if operators[0].keyed is None else operators[0].keyed
     clock = OneClock((options["wait"],), options["idle"])
     stages = (Stage(first, (Enter(time, first),)),)
@@ -192,7 +193,7 @@ def _plan(options: dict[str, Any]) -> Plan:
 
 
 def _with_key(update: Callable[..., Any]) -> Callable[..., Any]:
-    """Let what comes out have the key of the row, where all rows share a state."""
+    """Return an update that adds the key to each row, for steps where all rows share a state."""
 
     def updated(state: Any, row: Any) -> Any:  # noqa: ANN401
         state, made = update(state, row)
@@ -203,7 +204,7 @@ def _with_key(update: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_list(columns: Columns) -> Callable[[Any], Any]:
-    """Add up the values of a list, and give it the key of its last row."""
+    """Return a function that adds up the values of a list and returns the key of its last row."""
 
     def added(row: Any) -> Any:  # noqa: ANN401
         items = row.items
@@ -213,19 +214,19 @@ def _of_list(columns: Columns) -> Callable[[Any], Any]:
 
 
 def _split(row: Any) -> Any:  # noqa: ANN401
-    """Make no row of a null, one of an even value, two of an odd one."""
+    """Return no row for a null, one for an even value, two for an odd one."""
     if row[2] is None:
         return None
     return [(row[1], row[2])] if row[2] % 2 == 0 else [(row[1], 1), (row[1], row[2] - 1)]
 
 
 def _rekeyed(keys: list[Any]) -> Callable[[Any], Any]:
-    """Give a row another key, by its value."""
+    """Return a function that replaces the key of a row, by its value."""
     return lambda row: (keys[(row[2] or 0) % len(keys)], row[2])
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Work out the same, from all rows that are not late, anew after each micro-batch."""
+    """Compute the same result after each micro-batch, from all rows that are not late."""
     options, number = case.options, 0
     columns, clock = options["columns"], clocks.OneClock(options["idle"])
     kept: list[tuple[int, int, Item]] = []
@@ -264,7 +265,7 @@ def _answer(
 def _stepped(
     rows: list[tuple[int, Item]], step: Step, keys: list[Any], *, is_last: bool
 ) -> list[tuple[int, Item]]:
-    """Run a step over all rows, in order."""
+    """Run a step on all rows, in order."""
     out: list[tuple[int, Item]] = []
     states: dict[str, Any] = {}
     for time, row in rows:
@@ -283,7 +284,7 @@ def _made(  # noqa: PLR0911 - one for each step
     *,
     is_last: bool,
 ) -> tuple[Any, list[Any]]:
-    """Return the next state of the key, and the key and value of each row that comes out."""
+    """Return the next state, and the key and value of each output row."""
     key, value = row.key, row.value
     plain = value or 0
     match step.name:

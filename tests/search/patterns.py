@@ -1,13 +1,12 @@
-"""`detect` on ordered rows: patterns drawn as trees, looked for row by row.
+"""`detect` on ordered rows: patterns are drawn as trees, and matched row by row.
 
-From docs/patterns.md: the rows of a key are looked at one by one, in order of time, and rows of
-equal time in order of arrival. Each row that a match may begin with begins one; with
-`overlap=False` only if no match of its key is under way, and none has just taken the row. A match
-takes the next row that it can take, in each way in which it can; other rows are passed over, or end
-it if matches are strict. Each match is told once it is complete, also if it can go on. A pattern
-that ends by absence is found unless a row comes too soon that must be absent; until then its match
-is under way. After several waits, the pattern is looked for in the rows of each wait by
-themselves.
+From docs/patterns.md: the rows of a key are read in order of time, and rows of equal time in order
+of arrival. Each row that can begin a match begins one. With `overlap=False` it does so only if no
+match of its key is under way and no other match has just taken the row. A match takes the next row
+that it can take, once for each way to take it. Other rows are skipped, or end the match if it is
+strict. A match is reported when it is complete, even if it can continue. A pattern that ends by
+absence matches unless a row that must be absent comes too soon; until then the match is under way.
+With several waits, the rows of each wait are matched separately.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Conditioned(Columns):
     """Rows with a column for each condition, as Spark adds them before the sort."""
 
     meets: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Which values meet a condition; of a null it is not known."""
+    """The values that meet each condition; for a null the condition is null."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -55,7 +54,7 @@ class Conditioned(Columns):
         return schema
 
     def table(self, rows: Sequence[Row], first: int) -> pa.Table:
-        """Write rows, and what they meet."""
+        """Return rows as a table, with a column for each condition."""
         plain = Columns(*astuple(self)[:-1]).table(rows, first)
         for name, values in self.meets:
             met = [None if value is None else value in values for _, _, value in rows]
@@ -71,7 +70,7 @@ def draw(rng: random.Random) -> Case:
         if rng.random() < 0.1:
             del asked[name]
     plain = Columns.draw(rng, taken=("start", "end", "wait", "is_final", "value", *EVENTS))
-    # A function asks for the value by its name.
+    # Functions read the column `value` by name.
     columns = Conditioned(*astuple(replace(plain, value="value")), tuple(asked.items()))
     tree: Tree = ()
     while may_be_empty(tree):
@@ -99,7 +98,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def rises(earlier: Any, row: Any) -> bool:  # noqa: ANN401
-    """Return True if a row is not less than an earlier event: a row, a list of rows, or None."""
+    """Return True unless a row is less than an earlier event: a row, a list of rows, or None."""
     if isinstance(earlier, list):
         earlier = earlier[-1] if earlier else None
     if earlier is None or earlier.value is None or row.value is None:
@@ -108,7 +107,7 @@ def rises(earlier: Any, row: Any) -> bool:  # noqa: ANN401
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return of each step the matches of each wait and key, and the late rows."""
+    """Return for each step the matches of each wait and key, and the late rows."""
     options, columns = case.options, case.options["columns"]
     waits, time = options["waits"], columns.time_column
     key = (columns.key,) if options["keyed"] else ()
@@ -150,7 +149,7 @@ def found(case: Case) -> Any:  # noqa: ANN401
 
 
 def _by_end(matches: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Write down in which order matches end, and then all of them."""
+    """Return for each wait and key the last rows of the matches, and the sorted matches."""
     return {
         of: [[_last(each) for each in events], sorted(map(repr, events))]
         for of, events in matches.items()
@@ -184,7 +183,7 @@ def _pattern(tree: Tree, options: dict[str, Any]) -> Pattern:
     _, of, least, most = tree
     some = _pattern(of, options)
     if most is None:
-        # There is no name for "at least twice".
+        # No public method asks for "at least twice".
         return some.star() if least == 0 else Pattern(Some(some.shape, least))
     return some.optional() if (least, most) == (0, 1) else some.times(least, most)
 
@@ -194,7 +193,7 @@ def _where(name: str, options: dict[str, Any]) -> Callable[..., bool] | None:
 
 
 def _asks(name: str | None) -> Callable[..., bool] | None:
-    """Return a function that compares a row with an event."""
+    """Return a function that compares a row with the named event."""
     if name is None:
         return None
     functions: dict[str, Callable[..., bool]] = {
@@ -207,7 +206,7 @@ def _asks(name: str | None) -> Callable[..., bool] | None:
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Look at the rows that a sort gives, one by one."""
+    """Match the sorted rows one by one."""
     options = case.options
     arrived = [row for rows in case.batches for row in rows]
     finders: dict[tuple[int, str], Finder] = {}
@@ -224,7 +223,7 @@ def expected(case: Case) -> Any:  # noqa: ANN401
         told.append((_by_end(matches), late))
     if options["silence"] is None:
         return told
-    # When they are found, is not worked out here: at the end all have been.
+    # Brute force does not compute when such matches come out, so all are compared at the end.
     waited = {of: finder.waited() for of, finder in finders.items()}
     return _by_end({of: matches for of, matches in waited.items() if matches}), late
 
@@ -243,9 +242,9 @@ class Match(NamedTuple):
 
     taken: tuple[tuple[str, Seen], ...]
     rest: frozenset[Tree]
-    """What may still come, in each way in which it may."""
+    """The patterns that may still complete the match."""
     guarded: bool
-    """Whether a row that meets the guard was passed over since the last event."""
+    """Whether a row that meets the guard was skipped since the last event."""
 
 
 class Finder:
@@ -257,10 +256,10 @@ class Finder:
         self._names = names_in(options["tree"])
         self._under_way: list[Match] = []
         self._waiting: list[tuple[Match, int]] = []
-        """Complete matches, and until when a row that must be absent may undo them."""
+        """Complete matches, and the time until which a row that must be absent removes them."""
 
     def look(self, row: Seen) -> list[Any]:
-        """Take a row; return the matches that are complete with it."""
+        """Read a row; return the matches that it completes."""
         options = self._options
         within = options["within"]
         going, taken = [], []
@@ -290,7 +289,7 @@ class Finder:
         return [self._shown(match) for match in complete]
 
     def waited(self) -> list[Any]:
-        """Return the matches that nothing has undone."""
+        """Return the matches that no row has removed."""
         return [self._shown(match) for match, _ in self._waiting]
 
     def _more(self, match: Match, row: Seen) -> list[Match]:
@@ -305,7 +304,7 @@ class Finder:
         return name not in self._meets or row.value in self._meets[name]
 
     def _does_harm(self, match: Match, row: Seen) -> bool:
-        """Return True for a row that must be absent after a match."""
+        """Return True if a row must be absent after a match."""
         is_met = self._options["absent"] is None or self._is(GUARD, row)
         return is_met and self._compared(self._options["absent_where"], match, row)
 
@@ -328,7 +327,7 @@ class Finder:
 
 
 def _can_follow(match: Match, name: str) -> frozenset[Tree]:
-    """Return what may come after an event; nothing if it cannot come."""
+    """Return the patterns that may follow an event; none if the event cannot come next."""
     return frozenset(
         left
         for tree in match.rest

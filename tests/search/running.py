@@ -1,4 +1,4 @@
-"""Run a plan on the local host, and read what comes out."""
+"""Run a plan on the local host, and read its output."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def steps(
 
 
 def late(step: Step, columns: Columns) -> list[tuple[int, str]]:
-    """Return the number of each late row, and the reason."""
+    """Return the number and the reason of each late row."""
     return sorted((row[columns.number], row["_reason"]) for row in step.late.to_pylist())

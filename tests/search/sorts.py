@@ -1,8 +1,9 @@
-"""`sort` with one wait or several, by one clock or one for each key, with silences.
+"""`sort` with one wait or several, with one clock or one for each key, and with silences.
 
-From docs/sort.md: a row is late if its time is before the watermark, ready once it is at or before
-it; rows of equal time keep their order of arrival. Several waits: the last decides what is late. A
-late row is handed out, or counted, or moved up to the watermark, or it ends the query.
+From docs/sort.md: a row is late if its time is before the watermark. It is ready once its time is
+at or before the watermark. Rows of equal time keep their order of arrival. Of several waits, the
+last decides which rows are late. Late rows are diverted, dropped and counted, moved to the
+watermark, or end the query.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def draw(rng: random.Random) -> Case:
         "pace": rng.choice([SECOND // 2, 2 * SECOND]),
     }
     batches = draw_batches(rng, columns, rng.choice([SECOND, 5 * SECOND]))
-    # Ticks without rows, in which a silence can be heard.
+    # Micro-batches without rows make the stream silent.
     return Case(options, (*batches, *([()] * rng.choice([0, 9]))))
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return of each step the ready rows, by wait and key, and the late ones."""
+    """Return for each step the ready rows, by wait and key, and the late rows."""
     options, columns = case.options, case.options["columns"]
     waits, time = options["waits"], columns.time_column
     own = options["clock"] == "key"
@@ -74,12 +75,12 @@ def found(case: Case) -> Any:  # noqa: ANN401
 
 
 def _by_position(rows: Any) -> list[list[Any]]:  # noqa: ANN401
-    """Read rows by place: a user's column may have the name of one of ours."""
+    """Read rows by position: a user's column may have the same name as one of ours."""
     return [[column[at] for column in rows.columns] for at in range(rows.num_rows)]
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Work out the same."""
+    """Compute the same result by brute force."""
     options, told = case.options, list[Any]()
     for answers, late, dropped in drive(case, lambda key: Held(key, options)):
         if late and options["late"] == "raise":
@@ -89,8 +90,8 @@ def expected(case: Case) -> Any:  # noqa: ANN401
             try:
                 shown = item.number, options["columns"].shown(item.time)
             except pa.ArrowInvalid:
-                # Silence moved the clock to a time that a small integer cannot hold, and a late
-                # row was moved there.
+                # A late row was moved to the clock, which a silence had advanced to a time that the
+                # small integer of the time column cannot hold.
                 return [*told, RAISES]
             ready.setdefault(name, []).append(shown)
         told.append((ready, late, dropped))
@@ -106,7 +107,7 @@ class Held:
         self._rows: list[list[Item]] = [[] for _ in self._waits]
 
     def add(self, item: Item, newest: int) -> bool:
-        """Take in a row; return True if it is late."""
+        """Add a row; return True if it is late."""
         if self._moves:
             item = item._replace(time=max(item.time, newest - self._waits[-1]))
         for rows, wait in zip(self._rows, self._waits, strict=True):
@@ -115,7 +116,7 @@ class Held:
         return item.time < newest - self._waits[-1]
 
     def release(self, newest: int) -> list[Any]:
-        """Return what comes out, of each wait in order."""
+        """Return the rows that are due, in order, one wait after the other."""
         out = []
         for rows, wait in zip(self._rows, self._waits, strict=True):
             due = sorted(item for item in rows if item.time <= newest - wait)
@@ -124,5 +125,5 @@ class Held:
         return out
 
     def needed(self) -> int | None:
-        """Return how far the clock must come for nothing to be held; None if nothing is."""
+        """Return the time at which nothing will be held any more; None if nothing is held."""
         return max((item.time + self._waits[-1] for item in self._rows[-1]), default=None)

@@ -67,7 +67,7 @@ Row = tuple[int | None, Any, int | None]
 
 @dataclass(frozen=True)
 class Columns:
-    """How rows are written: a time, a key, a value, a number, and what is only carried along."""
+    """Names and types of the columns: time, key, value, number, and one that is only carried."""
 
     time: str
     key: str
@@ -79,11 +79,11 @@ class Columns:
 
     @staticmethod
     def draw(rng: random.Random, taken: Sequence[str] = ()) -> Columns:
-        """Draw names and types; names differ also for those who do not mind case.
+        """Draw names and types. Names differ even if case is ignored.
 
         Args:
-            rng: Where chance comes from.
-            taken: Names that the result of the query has for itself.
+            rng: The source of random numbers.
+            taken: Names of columns that the query adds to its result.
         """
         names: list[str] = []
         for name in rng.sample(_NAMES, len(_NAMES)):
@@ -99,7 +99,7 @@ class Columns:
 
     @property
     def times(self) -> tuple[int, int]:
-        """The first and the last time that can be written, in microseconds."""
+        """The first and the last time that the time column can hold, in microseconds."""
         kind, _, one = _TIMES[self.time_kind]
         most = 2 ** (kind.bit_width - 1)
         return (-most * one, (most - 1) * one) if pa.types.is_integer(kind) else (-most, most - 1)
@@ -125,11 +125,11 @@ class Columns:
         )
 
     def shown(self, time: int) -> Any:  # noqa: ANN401
-        """Return a time as it is read from a row."""
+        """Return a time as Arrow returns it from the time column."""
         return self.table([(time, None, None)], 0).column(0)[0].as_py()
 
     def table(self, rows: Sequence[Row], first: int) -> pa.Table:
-        """Write rows; they are numbered in order of arrival."""
+        """Return rows as a table, numbered in order of arrival."""
         kind, _, one = _TIMES[self.time_kind]
         times = [None if time is None else time // one for time, _, _ in rows]
         carried = _BAGGAGE[self.baggage][1]
@@ -147,20 +147,20 @@ class Columns:
 def draw_batches(
     rng: random.Random, columns: Columns, span: int, *, nulls: bool = True
 ) -> tuple[tuple[Row, ...], ...]:
-    """Draw rows that are more or less in order, cut into micro-batches; some of these are empty.
+    """Draw rows with random disorder, cut into micro-batches. Some micro-batches are empty.
 
     Args:
-        rng: Where chance comes from.
-        columns: How rows will be written: times are multiples of its tick.
-        span: About how far apart rows of one micro-batch are, in microseconds.
+        rng: The source of random numbers.
+        columns: The columns of the rows. Times are multiples of its tick.
+        span: Approximate distance between the rows of a micro-batch, in microseconds.
         nulls: Whether some rows have no time.
     """
     at, found = rng.randrange(-span, span), []
     if columns.tick == SECOND and rng.random() < 0.3:
-        # Near the last time of a small integer.
+        # Close to the last time that a small integer can hold.
         at += columns.times[1] - rng.choice([0, 6]) * span
     disorder = rng.choice([0, span // 2, 4 * span])
-    # On whole seconds rows meet each other, the watermark, and the ends of windows.
+    # In whole seconds, times often equal each other, the watermark, or the end of a window.
     grid = max(columns.tick, rng.choice([1, SECOND]))
     for _ in range(rng.randint(1, 7)):
         rows: list[Row] = []

@@ -1,11 +1,11 @@
-"""Operators on lifetimes: up to two in a row on each of two streams, which then meet.
+"""Operators on lifetimes: up to two on each of two streams, which are then joined.
 
-From docs/temporal.md: a row counts in [start, end); a null end is for ever, and a row that does not
-end after it begins is late. Streams that meet have one clock, the slowest, and each its own wait;
-with a clock for each key, this is so for each key by itself. `where` keeps rows by what they hold,
-and `with_columns` adds to it. A null is equal to nothing in a join. What has not ended when the
-stream has, has no end. Rows that follow each other are stitched if they are equal in all columns,
-in a key, or if a function of the first one and the next says so. Other columns are carried along.
+From docs/temporal.md: a row counts in [start, end). A null end means that the row never ends. A row
+whose end is not after its start is late. Joined streams share one clock, the slowest, and each has
+its own wait; with a clock for each key, this holds for each key. `where` keeps rows by a condition,
+and `with_columns` adds a column. In a join, a null equals nothing. Rows that have not ended at the
+end of the stream have no end. Rows that follow each other are stitched if they are equal in all
+columns or in a key, or if a function of both returns True. Other columns are carried along.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ UNARY = (
     ("point_at_end", None),
     ("where", 1),
 )
-"""With a length in seconds, or whether it is by key."""
+"""Operators on one stream, with a length in seconds, or with whether they run for each key."""
 BINARY = ("inner", "left", "full", "anti", "clip", "union", "asof")
 STRICT = pa.list_(pa.struct([pa.field("p", pa.int64(), nullable=False)]))
 
 
 def draw(rng: random.Random) -> Case:
-    """Draw a case; rows are of stream, start, end, key and value."""
+    """Draw a case. A row is a stream, a start, an end, a key and a value."""
     meets = rng.choice([None, *BINARY])
     options = {
         "waits": tuple(rng.choice([0, 3, 30]) for _ in range(1 if meets is None else 2)),
@@ -93,7 +93,7 @@ def draw(rng: random.Random) -> Case:
     }
     options["carried"] = options["stitch"] != "all" and rng.random() < 0.3
     asked = [*options["before"][0], *options["before"][1], *options["after"]]
-    # Rows of different clocks have no common time.
+    # Rows of different keys can only be combined if they share a clock.
     may_own = all(by is not False for _, by in asked) and options["on"] and meets != "union"
     may_own &= options["stitch"] != "equal"
     options["own"] = may_own and rng.random() < 0.5
@@ -111,7 +111,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return all rows that come out, and which are late."""
+    """Return the late rows, and all output rows."""
     options = case.options
     if expected(case) == AMBIGUOUS:
         return AMBIGUOUS
@@ -158,7 +158,7 @@ def _micros(time: datetime) -> int:
 
 
 def _compared(answers: list[Life], options: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Count rows. Which of equal rows are stitched together is left open, so ends are apart."""
+    """Count rows. If equal rows may be stitched in several ways, count starts and ends apart."""
     if options["stitch"] not in ("all", "key"):
         return Counter(answers)
     if options["stitch"] == "key":
@@ -175,7 +175,7 @@ def _schema(options: dict[str, Any], side: int) -> pa.Schema:
 
 
 def _carried(number: int) -> Any:  # noqa: ANN401
-    """Return what a row carries along: null structs whose fields are not nullable, and others."""
+    """Return the value of the carried column: null, or a list with a null and a struct."""
     return None if number % 2 else [None, {"p": number}]
 
 
@@ -199,7 +199,7 @@ def _plan(options: dict[str, Any], side: int, schema: pa.Schema) -> Plan:
 
 
 def _operators(name: str, by: Any, names: str) -> list[Any]:  # noqa: ANN401
-    """Make what a method of a stream makes, given its key and value; what is chopped must end."""
+    """Return the operators of a method, for the names of key and value. `chop` needs an end."""
     if name == "where":
         return [Keep(Condition(WHERE[names[1]]))]
     first = {"until_next": [Alter(None)], "chop": [Clip(LONG)]}.get(name, [])
@@ -207,12 +207,12 @@ def _operators(name: str, by: Any, names: str) -> list[Any]:  # noqa: ANN401
 
 
 def more(row: Any) -> Any:  # noqa: ANN401
-    """Compute a column; of a null it is null."""
+    """Compute a column. It is null if the value is null."""
     return row.v * 2 + 1
 
 
 def near(before: Any, after: Any) -> bool:  # noqa: ANN401
-    """Return True if values differ little, which is not transitive."""
+    """Return True if values differ by at most 1. This relation is not transitive."""
     return abs((before.v or 0) - (after.v or 0)) <= 1
 
 
@@ -255,7 +255,7 @@ def _binary(options: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Work out the same, from all rows that are not late."""
+    """Compute the same result from all rows that are not late."""
     options, sides = case.options, range(len(case.options["waits"]))
     newest: dict[tuple[int, Any], int] = {}
     late, number = [], 0

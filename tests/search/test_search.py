@@ -7,7 +7,7 @@ from tests.search.kinds import KINDS
 from tests.search.streams import SECOND, Columns
 
 CASES = 120
-"""Of each kind. `make search` goes on from here."""
+"""Number of seeds for each kind, from 0; `make search` tries more."""
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -21,7 +21,7 @@ def test_random_queries_give_what_brute_force_gives(name: str) -> None:
 
 
 FOUND = [
-    # The join found a result before hindsight did, which then counted it as missed.
+    # The join found a result before hindsight did, and hindsight then counted it as missed.
     (
         "window_joins",
         Case(
@@ -48,8 +48,8 @@ FOUND = [
             ),
         ),
     ),
-    # The longest delay had grown, and a row waited longer than later ones before it: it was then
-    # behind the clock of hindsight, and what it gave was counted neither as produced nor as missed.
+    # The longest delay had grown, so a row waited longer than later rows before it. It was then
+    # behind the clock of hindsight, and its results were counted neither as produced nor as missed.
     (
         "window_joins",
         Case(
@@ -62,7 +62,7 @@ FOUND = [
             ),
         ),
     ),
-    # A late row was moved to a time that its column has no room for.
+    # A late row was moved to a time that its column cannot hold.
     (
         "sorts",
         Case(
@@ -79,8 +79,8 @@ FOUND = [
             (*[((127 * SECOND, False, 2),)] * 7, *[()] * 6, ((127 * SECOND, None, 5),)),
         ),
     ),
-    # Here brute force was wrong: what comes out after a silence is remembered, and keeps the clock
-    # of its key going in the same micro-batch.
+    # Here brute force was wrong: a row that comes out after a silence is remembered, so the clock
+    # of its key advances further in the same micro-batch.
     (
         "distinct",
         Case(
@@ -98,11 +98,11 @@ FOUND = [
         ),
     ),
 ]
-"""What the search has found, as minimal cases."""
+"""Failures that the search has found, as minimal cases."""
 
 
 @pytest.mark.parametrize(("name", "case"), FOUND)
-def test_what_was_found_once_holds(name: str, case: Case) -> None:
+def test_a_failure_that_was_found_does_not_return(name: str, case: Case) -> None:
     assert failure(KINDS[name], case) is None
 
 
@@ -115,7 +115,7 @@ def test_a_failing_case_is_made_smaller_until_nothing_can_be_left_out() -> None:
     assert smallest(case, fails) == Case({}, (((3,),),))
 
 
-def test_what_a_query_raises_is_a_finding() -> None:
+def test_a_query_that_raises_is_a_failure() -> None:
     class Raising:
         def draw(self, rng: random.Random) -> Case:
             return Case({}, ())

@@ -1,6 +1,7 @@
-"""Patterns as trees, and what is left of one when an event has come.
+"""Patterns as trees, and the pattern that remains after an event.
 
-A pattern is what is still to come, and taking an event leaves a smaller one: there is no automaton.
+A tree describes the events that are still to come. Taking an event returns the remaining trees, so
+matching needs no automaton.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 Tree = tuple[Any, ...]
 """("event", name), ("then", first, second, unless), ("or", one, other), ("some", tree, least,
-most), or () for nothing. `unless` is True or False."""
+most), or () for the empty pattern. `unless` is True or False."""
 OFTEN = [(1, None), (0, None), (0, 1), (2, 2), (1, 3), (0, 2), (2, None)]
 
 
@@ -42,10 +43,10 @@ def may_be_empty(tree: Tree) -> bool:
 
 
 def after(tree: Tree, name: str) -> list[tuple[Tree, bool]]:
-    """Take an event off a pattern: each way in which it may come first, and what is left.
+    """Return the remaining pattern for each way in which the named event can come first.
 
-    With each comes whether it is only so if no row between meets the guard. A "rest" is a "then" of
-    whose first part something has come.
+    The flag of each is True if no row since the last event may meet the guard. A "rest" is a "then"
+    whose first part has begun.
     """
     match tree:
         case ("event", own):

@@ -1,9 +1,9 @@
-"""`window_join` of two or three streams: what it finds is true, once, in order, and adds up.
+"""`window_join` of two or three streams: results are correct, unique and ordered, and add up.
 
-From docs/joins.md: a result has one row of each stream; its time is that of its latest row, and
-every other row is at most its stream's window before that. Results come in order of time, each
-once. With a wait that is long enough all of them come; otherwise some, and `produced` and `missed`
-of the report add up to all but those with a row that is late.
+From docs/joins.md: a result has one row of each stream. Its time is that of its latest row, and
+each other row is earlier by at most the window of its stream. Results come out in order of time,
+each once. If the wait is long enough, all of them come out. Otherwise `produced` and `missed` of
+the report add up to all results, except those with a late row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONG = 10**6
 
 
 def draw(rng: random.Random) -> Case:
-    """Draw a case; rows are of stream, time in milliseconds and key."""
+    """Draw a case. A row is a stream, a time in milliseconds and a key."""
     streams = rng.choice([2, 2, 3])
     options = {
         "windows": tuple(rng.choice([0, 2, 5]) for _ in range(streams)),
@@ -53,12 +53,12 @@ def draw(rng: random.Random) -> Case:
 
 
 def expected(_case: Case) -> Any:  # noqa: ANN401
-    """Nothing may be wrong."""
+    """Return no faults."""
     return []
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return all that is wrong with what comes out."""
+    """Return all faults of the output."""
     options, wrong = case.options, []
     every = _every_result(case)
     host, first = LocalHost(_plan(options), SCHEMA, *[SCHEMA] * (_many(case) - 1)), 0

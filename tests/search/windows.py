@@ -1,11 +1,11 @@
-"""Windows and aggregates, after one wait or several, by one clock or one for each key.
+"""Windows and aggregates, with one wait or several, with one clock or one for each key.
 
-From docs/waits.md: a window [start, end) is answered for a wait once its end is at or before the
-watermark of that wait, from all rows that have come by then. A wait that had no row of a window by
-then does not speak of it. A row counts for a wait while its window is open; it is late when the
-last of its windows is closed for the last wait. With a horizon it is late when they are closed for
-the horizon; before, it corrects answers of the last wait that it changes, in its micro-batch. An
-answer is changed if it differs from that of the wait before; those that are not may be left out.
+From docs/waits.md: a window [start, end) produces its result for a wait once its end is at or
+before the watermark of that wait, from all rows that have arrived. A window with no rows by then
+produces no result for that wait. A row counts for a wait while its window is open. It is late when
+the last wait has closed all its windows. With a horizon, it is late when the horizon has closed
+them; until then it corrects the final results that it changes, in its micro-batch. A result is
+changed if it differs from that of the previous wait; unchanged results may be left out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def found(case: Case) -> Any:  # noqa: ANN401
-    """Return of each step the answers, and the late rows."""
+    """Return for each step the results, and the late rows."""
     options, columns = case.options, case.options["columns"]
     time, waits = columns.time_column, options["waits"]
     own = options["clock"] == "key"
@@ -113,7 +113,7 @@ def _micros(time: Any, columns: Columns) -> int:  # noqa: ANN401
 
 
 def windows_of(time: int, options: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return all windows that a time is in, by trying."""
+    """Return all windows that contain a time, by trying those nearby."""
     size, hop, origin = options["size"], options["hop"], options["origin"]
     near = (time - origin) // hop
     starts = [origin + (near + step) * hop for step in range(-10, 11)]
@@ -121,24 +121,24 @@ def windows_of(time: int, options: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def expected(case: Case) -> Any:  # noqa: ANN401
-    """Work out the same."""
+    """Compute the same result by brute force."""
     told = drive(case, lambda _: Held(case.options))
     return [(sorted(answers), late, dropped) for answers, late, dropped in told]
 
 
 class Held:
-    """The rows of each window that is open, by wait and group."""
+    """The rows of each open window, by wait and group."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options, self._waits = options, options["waits"]
         self._rows: dict[Place, list[Item]] = {}
         self._horizon = options["horizon"] or self._waits[-1]
         self._final: dict[Place, tuple[list[Item], list[Any] | None]] = {}
-        """What has come for windows that the last wait has closed, and what was said of it."""
+        """Rows and last reported results of windows that the last wait has closed."""
         self._said: dict[Place, list[Any]] = {}
 
     def add(self, item: Item, newest: int) -> bool:
-        """Take in a row; return True if it is late."""
+        """Add a row; return True if it is late."""
         group = item.key if self._options["keyed"] else ""
         windows = windows_of(item.time, self._options)
         for start, end in windows:
@@ -151,7 +151,7 @@ class Held:
         return max(end for _, end in windows) <= newest - self._horizon
 
     def release(self, newest: int) -> list[Any]:
-        """Return the answers for windows that are over."""
+        """Return the results of windows that have closed, and corrections of final results."""
         out = []
         for place, rows in sorted(self._rows.items()):
             wait, start, end, group = place
@@ -174,7 +174,7 @@ class Held:
         return out
 
     def needed(self) -> int | None:
-        """Return how far the clock must come for nothing to be held; None if nothing is."""
+        """Return the time at which nothing will be held any more; None if nothing is held."""
         ends = [end + wait for wait, _, end, _ in self._rows]
         ends += [end + self._horizon for _, _, end, _ in (*self._rows, *self._final)]
         return max(ends, default=None)

@@ -1,4 +1,4 @@
-"""A stage whose wait follows from a recall, driven as a host does."""
+"""A stage whose wait is chosen for a recall, driven as a host drives it."""
 
 from collections import defaultdict
 from typing import Any
@@ -18,7 +18,7 @@ SCHEMA = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": 
 
 
 class Bucket:
-    """A stage and its chunks, driven as a host does."""
+    """A stage and its chunks, driven as a host drives them."""
 
     def __init__(self, spec: Plan, schema: pa.Schema = SCHEMA) -> None:
         self.spec = spec

@@ -1,4 +1,4 @@
-"""Every class of aggregate that there is."""
+"""All public classes of aggregates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An output of answers about windows, as `start` writes it."""
+"""An output with the results of windows, as `start` writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in micro-batches that are the same in every test, and what the local host makes of them."""
+"""Random micro-batches that are the same in every test, and the output of the local host."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,12 @@ SECOND = 1_000_000
 
 
 def random_batches(seed: int, *, nulls: bool = True, first: int = 20) -> list[pa.Table]:
-    """Rows with ids, keys and times, some null, many equal, in ragged batches.
+    """Return rows with ids, keys and times, some null, many equal, in batches of any length.
 
     Args:
-        seed: For other rows.
+        seed: Another seed gives other rows.
         nulls: Whether some rows have no time.
-        first: The second around which the rows of the first batch are.
+        first: The second around which the first batch lies.
     """
     random = np.random.default_rng(seed)
     sizes = random.integers(0, 60, 5)
@@ -40,9 +40,9 @@ def random_batches(seed: int, *, nulls: bool = True, first: int = 20) -> list[pa
 
 
 def expected(batches: list[pa.Table], plan: Plan) -> tuple[PerBatch, PerBatch]:
-    """Run the batches on the local host."""
+    """Run the batches on the local host, and return its output."""
     host = LocalHost(plan, batches[0].schema)
-    # Spark runs one batch without data after the last one, because the clock has moved.
+    # Spark runs a batch without data after the last one, because the clock has advanced.
     steps = [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
     ready = {i: [Row(**row) for row in step.ready.to_pylist()] for i, step in enumerate(steps)}
     late = {i: [Row(**row) for row in step.late.to_pylist()] for i, step in enumerate(steps)}
@@ -50,7 +50,7 @@ def expected(batches: list[pa.Table], plan: Plan) -> tuple[PerBatch, PerBatch]:
 
 
 def by_key(rows: PerBatch, batch: int) -> dict[str, list[int]]:
-    """The ids of each key's rows, in the order in which they came out."""
+    """Return the ids of each key in order of output."""
     found = rows.get(batch, [])
     return {key: [r.id for r in found if r.key == key] for key in {r.key for r in found}}
 
@@ -60,5 +60,5 @@ def ids(rows: PerBatch, batch: int) -> list[int]:
 
 
 def closing(schema: pa.Schema) -> pa.Table:
-    """One row a day ahead, so that all before it comes out."""
+    """Return a row a day ahead, which releases all rows before it."""
     return pa.table([[-1], [86_400 * SECOND], ["end"]], schema=schema)

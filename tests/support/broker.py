@@ -13,15 +13,15 @@ from latecomer.runtime.java import find_java
 from tests.support.lakes import JARS
 
 PARTITIONS = 3
-"""How many partitions a topic has that is made by writing to it."""
+"""Number of partitions of a topic that is created by writing to it."""
 PATIENT = {"kafka.delivery.timeout.ms": "1200000", "kafka.max.block.ms": "1200000"}
-"""Options of those who write: on a busy machine a new topic can take more than two minutes."""
+"""Options of producers: on a busy machine a new topic can take more than two minutes."""
 _CLUSTER = "bGF0ZWNvbWVyLXRlc3RzLQ"
 
 
 @contextmanager
 def broker(directory: Path) -> Iterator[str]:
-    """Run a broker that keeps its files in a directory; its address is host:port."""
+    """Run a broker that keeps its files in a directory; yield its address, host:port."""
     port, controller = _free_ports(2)
     settings = directory / "server.properties"
     settings.write_text(
@@ -56,10 +56,10 @@ def broker(directory: Path) -> Iterator[str]:
 
 
 def create_topics(spark: SparkSession, address: str, *names: str) -> None:
-    """Create topics before two producers ask for different ones at once.
+    """Create topics before two producers ask for different ones at the same time.
 
-    A broker that creates them by itself then sometimes lists one that it has no log for. Whoever
-    writes to it waits for ever.
+    Otherwise the broker creates both, and sometimes lists a topic without a log. A producer that
+    writes to such a topic waits for ever.
     """
     assert spark._jvm is not None
     java = spark._jvm.java.util

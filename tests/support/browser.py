@@ -1,4 +1,4 @@
-"""Look at a page in a browser, if there is one."""
+"""Check a page in a browser, if one is installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLAGS = (
 )
 
 
-# What only a browser knows: where things are. It is asked by a copy of the page that may run this.
+# Only a browser knows where elements are, so a copy of the page runs this script and reports them.
 ASK = """
 <script>
 const say = (name, value) => document.body.setAttribute("data-" + name, value);
@@ -67,5 +67,5 @@ def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProc
 
 
 def console(answer: subprocess.CompletedProcess[str]) -> list[str]:
-    """What the page made the browser say; the browser says other things of its own."""
+    """Return the console messages that the page caused, without those of the browser itself."""
     return re.findall(r"CONSOLE.*", answer.stderr)

@@ -1,4 +1,4 @@
-"""The slow, obvious twins of the join and of what comes before it."""
+"""Slow twins of the window join, and of the buffers before it."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -6,11 +6,11 @@ from itertools import product
 Tuple = tuple[int, int, int]
 """Stream, time, value."""
 Result = tuple[int, tuple[int, ...]]
-"""Its time, and the places of its tuples among the arrivals, stream by stream."""
+"""The time of a result, and the positions of its tuples among the arrivals, by stream."""
 
 
 def k_slack(times: Sequence[int], wait: int) -> list[int]:
-    """Sort by waiting, arrival by arrival; return places in the order in which they come out."""
+    """Sort by K-slack, arrival by arrival; return positions in order of output."""
     held: list[int] = []
     out: list[int] = []
     for at in range(len(times)):
@@ -23,7 +23,7 @@ def k_slack(times: Sequence[int], wait: int) -> list[int]:
 
 
 def synchronized(arrivals: Sequence[Tuple], streams: int) -> list[int]:
-    """Follow Algorithm 1 line by line; return places in the order in which they come out."""
+    """Follow Algorithm 1 line by line; return positions in order of output."""
     clock = float("-inf")
     held: list[int] = []
     out: list[int] = []
@@ -64,7 +64,7 @@ def joined(
 def every_result(
     arrivals: Sequence[Tuple], windows: Sequence[int], holds: Callable[[tuple[int, ...]], bool]
 ) -> list[Result]:
-    """Try all combinations: each tuple within the window of its stream before the last one."""
+    """Try all combinations; keep those whose tuples lie within their windows before the last."""
     places = [[at for at, each in enumerate(arrivals) if each[0] == i] for i in range(len(windows))]
     results = []
     for rows in product(*places):

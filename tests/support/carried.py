@@ -1,4 +1,4 @@
-"""Columns that a stream merely carries along, of the kinds that are easily broken on the way.
+"""Nested columns that a stream only carries along, and that are easily corrupted on the way.
 
 Spark writes a null struct with nulls in all of its fields, also in those that are not nullable.
 """
@@ -12,7 +12,7 @@ import pyarrow as pa
 from latecomer.batch import cast
 
 STRICT = pa.struct([pa.field("a", pa.int64(), nullable=False)])
-"""A struct whose field is never null, where the struct is not."""
+"""A struct whose field is null only where the struct is."""
 LIST, MAP = pa.list_(STRICT), pa.map_(pa.string(), STRICT)
 NESTED = pa.struct([pa.field("inner", STRICT, nullable=False), pa.field("many", LIST)])
 KINDS: dict[pa.DataType, list[Any]] = {
@@ -21,11 +21,11 @@ KINDS: dict[pa.DataType, list[Any]] = {
     MAP: [[("x", None), ("y", {"a": 2})], []],
     NESTED: [{"inner": {"a": 5}, "many": [None]}, {"inner": {"a": 6}, "many": None}],
 }
-"""Types whose values may hold null structs, and values of them; all may be null themselves."""
+"""Types that may contain null structs, with values of each; the values may also be null."""
 
 
 def as_spark_writes(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Make an array in which all that is below a null is null, too."""
+    """Return an array in which all fields of a null are null, too."""
     is_null = pa.array([value is None for value in values], pa.bool_())
     if pa.types.is_struct(kind):
         fields = [field.with_nullable(True) for field in kind]  # noqa: FBT003 - Arrow's own

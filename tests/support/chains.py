@@ -1,4 +1,4 @@
-"""Steps in a row, as a stage runs them, and rows for them."""
+"""Chains of optimistic steps, as a stage runs them, and rows for them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ OUTPUT = pa.schema([("output", pa.string())])
 
 Row = tuple[int, str, int]
 Seen = Any
-"""A row, as a function is shown it."""
+"""A row, as a function receives it."""
 
 
 def table(rows: Iterable[Row]) -> pa.Table:
@@ -25,19 +25,19 @@ def table(rows: Iterable[Row]) -> pa.Table:
 
 
 def append(state: str, row: Seen) -> tuple[str, list[tuple[str]]]:
-    """Nothing commutes here: the order of all rows so far."""
+    """Append the row to the state, so that any other order gives another result."""
     state += f"{row.value},"
     return state, [(state,)]
 
 
 def many(state: int, row: Seen) -> tuple[int, list[str]]:
-    """None, one or several outputs, and a state that is often what it was."""
+    """Return none, one or several outputs, and a state that often stays the same."""
     state = max(state, row.value)
     return state, [f"{state}.{i}" for i in range(row.value % 3)]
 
 
 class Chain:
-    """Running steps; the watermark comes before the rows, as in a first stage."""
+    """Running steps. The watermark advances before the rows come, as in a first stage."""
 
     def __init__(self, *specs: Optimistic, schema: pa.Schema = SCHEMA) -> None:
         self.specs, self.schema = specs, schema
@@ -66,7 +66,7 @@ class Chain:
         return found
 
     def restart(self) -> Self:
-        """Go on from what was saved."""
+        """Continue from the saved state."""
         self.steps = self._started([step.save() for step in self.steps])
         return self
 
@@ -79,7 +79,7 @@ class Chain:
 
 
 def applied(changes: Iterable[dict[str, Any]]) -> Counter[str]:
-    """Apply a changelog to an empty table; nothing may be deleted that is not there."""
+    """Apply a changelog to an empty table; a deletion must find its row."""
     rows: Counter[str] = Counter()
     for change in changes:
         row = str({name: v for name, v in change.items() if not name.startswith("_change_")})

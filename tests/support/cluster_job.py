@@ -31,8 +31,8 @@ def connect() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(CONFIG.items()))
-    # PySpark then lets the server pick a free port instead of 15002, which may be taken. Set after
-    # the JVM has started, which would behave differently.
+    # PySpark then lets the server choose a free port instead of 15002, which may be in use. The JVM
+    # would behave differently too, so this is set only after it has started.
     os.environ["SPARK_TESTING"] = "1"
     return (
         SparkSession.builder.remote("local-cluster[2,1,1024]")
@@ -64,7 +64,7 @@ def main(spark: SparkSession, directory: Path) -> dict[str, Any]:
 
 
 def told(listening: Listening, *names: str) -> list[Status]:
-    """Return the statuses of queries that have ended: on Spark Connect, events come afterwards."""
+    """Return the statuses of queries that have ended; on Spark Connect, events arrive later."""
     for _ in range(600):
         found = {each.query: each for each in listening.statuses() if not each.is_active}
         if found.keys() >= {*names}:
@@ -139,10 +139,10 @@ def replayed(rows: DataFrame, directory: Path) -> list:
 
 
 def written(df: DataFrame, directory: Path, name: str | None = None) -> StreamingQuery:
-    """Write without a function for each micro-batch.
+    """Write without `foreachBatch`.
 
-    On Spark Connect that needs one more worker, which has ten seconds to start, however busy the
-    machine is.
+    On Spark Connect, `foreachBatch` needs one more worker, which must start within ten seconds even
+    on a busy machine.
     """
     writer = df.writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", f"{directory}-checkpoint")

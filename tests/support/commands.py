@@ -1,4 +1,4 @@
-"""Run the command `latecomer` in this process: starting Python and its imports takes seconds."""
+"""Run the command `latecomer` in this process, since starting Python takes seconds."""
 
 import io
 import sys
@@ -18,7 +18,7 @@ class Answer(NamedTuple):
 def latecomer(*arguments: object) -> Answer:
     out, err = io.StringIO(), io.StringIO()
     argv = ["latecomer", *map(str, arguments)]
-    # typer puts a hook for exceptions in place; it is to be gone afterwards.
+    # typer installs a hook for exceptions, which must not outlive the command.
     hook = patch.object(sys, "excepthook", sys.excepthook)
     with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", argv), hook:
         try:

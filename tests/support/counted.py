@@ -1,4 +1,4 @@
-"""Rows of both hosts, counted, so that they can be compared whatever their order."""
+"""Count the rows of both hosts, to compare them in any order."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ def counted(rows: Sequence[Row]) -> Counter[str]:
 
 
 def of_step(table: pa.Table) -> Counter[str]:
-    # The driver's Python shows instants without their zone.
+    # PySpark returns instants without their zone.
     naive = [
         column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) else column
         for column in table.columns

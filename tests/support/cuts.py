@@ -1,4 +1,4 @@
-"""Cut what comes into batches, anywhere."""
+"""Cut rows into batches at any place."""
 
 from itertools import pairwise
 
@@ -8,6 +8,6 @@ cuts = st.lists(st.integers(0, 25), max_size=4).map(sorted)
 
 
 def parts(count: int, at: list[int]) -> list[tuple[int, int]]:
-    """Say where each batch begins and ends."""
+    """Yield the begin and the end of each batch."""
     bounds = [0, *(min(cut, count) for cut in at), count]
     return list(pairwise(bounds))

@@ -1,8 +1,7 @@
-"""Spark's parent of Python workers, with the libraries imported that they need.
+"""Spark's daemon of Python workers, with libraries imported before it forks.
 
-Each of the many small queries of the tests gets new workers, and a worker imports for most of a
-second before it sees a row. Those that this process forks have pandas, PyArrow and Numba already;
-Latecomer they import themselves.
+Each of the many small queries of the tests gets new workers, and imports take a worker most of a
+second. Workers forked here already have pandas, PyArrow and Numba, and import only Latecomer.
 """
 
 import gc

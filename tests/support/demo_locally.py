@@ -1,4 +1,4 @@
-"""The demo's query on the local host: the same answers in a second, without Spark."""
+"""The demo's query on the local host: the same results in a second, without Spark."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def locally(hours: int = 288, every: str = "8 hours") -> Outcome:
     cell = (landed - landed[0]) // parse_duration(every, "every")
     host = LocalHost(PLAN, flights.schema)
     steps = [host.step(flights.filter(pa.array(cell == each))) for each in np.unique(cell)]
-    # As on Spark, one more micro-batch without rows closes what the last one lets close.
+    # As on Spark, one more micro-batch without rows closes the windows that are due.
     steps.append(host.step(flights.slice(0, 0)))
     ready = pa.concat_tables(numbered(step, at, "ready") for at, step in enumerate(steps))
     late = pa.concat_tables(numbered(step, at, "late") for at, step in enumerate(steps))

@@ -1,6 +1,7 @@
-"""Drive a browser: Chromium without a window, through the pipe of its developer tools.
+"""Control headless Chromium through the pipe of its developer tools.
 
-Messages are JSON with a zero byte at the end, written to file 3 of the browser and read from 4.
+Messages are JSON followed by a zero byte. They are written to file descriptor 3 of the browser and
+read from file descriptor 4.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PATIENCE = 60
 
 
 class Browser:
-    """A browser with one page; what its console says is remembered."""
+    """A browser with one page, which records its console messages."""
 
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
@@ -32,7 +33,7 @@ class Browser:
         self._unread = b""
         from_us, self._write = os.pipe()
         self._read, to_us = os.pipe()
-        # So that neither end is one of the two files that the browser gets.
+        # Neither end of the pipes may have one of the two numbers that the browser gets.
         from_us, to_us = (os.dup2(end, end + 50) for end in (from_us, to_us))
         arguments = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe"]
         self._log = profile.with_suffix(".log")
@@ -67,7 +68,7 @@ class Browser:
         os.close(self._write)
 
     def call(self, method: str, **arguments: object) -> dict[str, Any]:
-        """Ask for something, and return the answer."""
+        """Call a method of the developer tools, and return its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": arguments}
         if self._session:
@@ -80,14 +81,14 @@ class Browser:
                 return answer["result"]
 
     def open(self, url: str) -> None:
-        """Go to a page, and wait until it is there."""
+        """Open a page, and wait until it has loaded."""
         self.ask("window.isOld = true")
         went = self.call("Page.navigate", url=url)
         assert "errorText" not in went, went
         self.wait_for_a_page()
 
     def wait_for_a_page(self) -> None:
-        """Wait until another page is there than the one that was marked as old."""
+        """Wait until the page that was marked as old has been replaced."""
         self.wait_for("!window.isOld && document.readyState === 'complete'")
 
     def ask(self, expression: str) -> Any:  # noqa: ANN401 - whatever JavaScript answers
@@ -123,7 +124,7 @@ class Browser:
             )
 
     def show(self, width: int, scheme: str) -> None:
-        """Make the window so wide, and prefer light or dark."""
+        """Set the width of the window, and the preferred color scheme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class Elements(HTMLParser):
-    """All elements of a page; a page whose elements do not nest is refused."""
+    """All elements of a page. Fails if elements are not properly nested."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Streams in order, and how to disorder them."""
+"""Ordered streams, and a helper that disorders them."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ def seconds(*times: int | None, **columns: object) -> pa.Table:
 
 
 def stream(rows: int = 20_000, gap: int = 10_000, seed: int = 1) -> pa.Table:
-    """About one row per `gap` microseconds, in order, with a few of equal time."""
+    """Return about one row per `gap` microseconds, in order, with a few equal times."""
     gaps = np.random.default_rng(seed).integers(0, 2 * gap, rows)
     names = [f"d{i % 10}" for i in range(rows)]
     times = pa.array(np.cumsum(gaps), pa.timestamp("us", "UTC"))

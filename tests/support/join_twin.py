@@ -1,6 +1,6 @@
-"""The window join's loop line by line: what comes before the join, and the join, tuple by tuple.
+"""The loop of the window join, tuple by tuple: the reordering before the join, and the join.
 
-They are put in the place of the parts that work on arrays, and have to give the same.
+Tests put these classes in place of those that work on arrays; the results must be the same.
 """
 
 from collections.abc import Iterator
@@ -146,7 +146,7 @@ class TwinJoiner:
 
 @contextmanager
 def line_by_line() -> Iterator[None]:
-    """Run loops that are begun here line by line."""
+    """Make loops that start in this context use the twins."""
     with (
         patch.object(loop, "Reordering", TwinReordering),
         patch.object(hindsight, "Reordering", TwinReordering),

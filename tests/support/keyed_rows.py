@@ -10,7 +10,7 @@ SCHEMA = pa.schema({"id": pa.int64(), "time": pa.timestamp("us", "UTC"), "key": 
 
 
 def batch(*rows: tuple[int, int | None, str | None]) -> pa.Table:
-    """Rows of id, second and key."""
+    """Return rows of id, second and key."""
     return pa.table(
         [
             [number for number, _, _ in rows],

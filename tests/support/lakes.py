@@ -1,4 +1,4 @@
-"""Spark with Kafka, Delta and Iceberg, where `scripts/lakes/setup` has made what it takes."""
+"""Spark with Kafka, Delta and Iceberg, in the environment that `scripts/lakes/setup` makes."""
 
 import tempfile
 from pathlib import Path
@@ -8,11 +8,11 @@ import pyspark
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".jars"
 RELEASE = "4.1"
-"""The Spark that the jars are made for."""
+"""The version of Spark that the jars support."""
 
 
 def missing() -> str | None:
-    """Say what is missing here to run tests of Kafka, Delta and Iceberg; None if nothing is."""
+    """Return what tests of Kafka, Delta and Iceberg lack here; None if nothing is missing."""
     if not pyspark.__version__.startswith(f"{RELEASE}."):
         return f"Kafka, Delta and Iceberg run on Spark {RELEASE}: make lakes"
     if not (JARS / ".synced").exists():
@@ -21,7 +21,7 @@ def missing() -> str | None:
 
 
 def config(directory: str | Path | None = None) -> dict[str, str]:
-    """Return the settings with which Spark has Kafka, Delta and Iceberg; none where it cannot.
+    """Return the settings that add Kafka, Delta and Iceberg to Spark; none if they are missing.
 
     The Iceberg catalog "ice" keeps its tables in a directory.
     """
@@ -39,6 +39,6 @@ def config(directory: str | Path | None = None) -> dict[str, str]:
         "spark.sql.catalog.ice.type": "hadoop",
         "spark.sql.catalog.ice.warehouse": f"{directory}/ice",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
-        # Delta reads its log in 50 tasks, of which a small table needs one.
+        # Delta reads its log in 50 tasks by default; a small table needs one.
         "spark.databricks.delta.snapshotPartitions": "1",
     }

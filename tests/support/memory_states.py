@@ -1,4 +1,4 @@
-"""The state that Spark keeps for a processor, in memory."""
+"""In-memory versions of the states that Spark keeps for a processor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Value:
     def __init__(self) -> None:
         self.value: Any = None
         self.asked: list[str] = []
-        """What was asked of it; each is a round trip to Spark."""
+        """The calls so far. On Spark each is a round trip."""
 
     def exists(self) -> bool:
         self.asked.append("exists")
@@ -28,7 +28,7 @@ class Value:
 
 
 class Handle:
-    """What Spark hands to a processor; it outlives it, as a checkpoint does."""
+    """The handle that Spark passes to a processor. It outlives the processor, like a checkpoint."""
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}

@@ -1,7 +1,7 @@
 """The paper's algorithms, one item at a time: slow and obvious.
 
-Each step takes `(sign, item)` pairs and says such pairs. A stateful step is a grouping of two and a
-map that combines, with the states fed back, as in Figure 6.
+Each step takes and returns `(sign, item)` pairs. A stateful step is a grouping of two and a map
+that combines, with the states fed back into the grouping, as in Figure 6.
 """
 
 from bisect import bisect_left
@@ -15,7 +15,7 @@ Signed = tuple[int, "Item"]
 
 @dataclass(frozen=True)
 class Item:
-    """A payload, and its place: time, source, and one number for each step that made it."""
+    """A payload and its position: time, source, and a number for each step that made it."""
 
     place: tuple[Any, ...]
     key: Any
@@ -24,7 +24,7 @@ class Item:
 
 
 class Grouping:
-    """Algorithm 2, with W(r) the window that ends before place r."""
+    """Algorithm 2; W(r) is the window that ends before position r."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -51,7 +51,7 @@ class Grouping:
 
 
 class Stateful:
-    """A grouping of two, and a map that combines; its states go back into the grouping."""
+    """A grouping of two and a map that combines. Its states go back into the grouping."""
 
     def __init__(
         self, update: Callable[[Any, Any], tuple[Any, list[Any]]], initial: object
@@ -64,7 +64,7 @@ class Stateful:
         while waiting:
             for of, pair in self.grouping.push(*waiting.popleft()):
                 *before, last = pair.payload
-                # A state was combined already; an item behind an item waits for the state between.
+                # A state was combined already; an item after an item waits for the state between.
                 if last.is_state or (before and not before[0].is_state):
                     continue
                 state = before[0].payload if before else self.initial
@@ -79,7 +79,7 @@ class Stateful:
 
 
 def net(said: Iterable[Signed]) -> Counter[tuple[Any, str]]:
-    """Let items and tombstones cancel each other: what is left, by place and payload."""
+    """Cancel items with their tombstones; return the remaining ones by position and payload."""
     left: Counter[tuple[Any, str]] = Counter()
     for sign, item in said:
         left[item.place, str(item.payload)] += sign

@@ -1,4 +1,4 @@
-"""Write small recordings to be replayed, and say in which order their rows come."""
+"""Small recordings for replays, and the expected order of their rows."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ ARRIVAL = TimeColumn("arrival")
 def record(
     path: Path, arrivals: Sequence[int | None], group: int = 2, *, footer: bool = True
 ) -> Path:
-    """Write a file whose rows arrive then; its row groups are small, to have several."""
+    """Write a file with these arrivals, in several small row groups."""
     names = [f"{path.stem}{row}" for row in range(len(arrivals))]
     rows = {"arrival": pa.array(arrivals, pa.int64()), "id": pa.array(names, pa.string())}
     pq.write_table(pa.table(rows), path, row_group_size=group, write_statistics=footer)
@@ -23,7 +23,7 @@ def record(
 
 
 def in_order(files: Mapping[str, Sequence[int]]) -> list[str]:
-    """The slow and obvious merge: sort all rows by (arrival, file, row)."""
+    """Merge slowly: sort all rows by (arrival, file, row)."""
     rows = [(at, name, n) for name, arrivals in files.items() for n, at in enumerate(arrivals)]
     return [f"{name}{n}" for _, name, n in sorted(rows)]
 

@@ -1,4 +1,4 @@
-"""Streams whose reports are looked at."""
+"""Streams for tests of reports."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ SECOND = 1_000_000
 
 
 def disordered_table(rows: int = 3_000) -> pa.Table:
-    """Rows of a few sources, one of them slow; a stream such as any."""
+    """Return an ordinary stream: rows of 20 sources, one of them slow."""
     draw = np.random.default_rng(11)
     times = np.arange(rows) * SECOND
     source = draw.integers(0, 20, rows)

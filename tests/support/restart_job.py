@@ -48,7 +48,7 @@ def main(directory: str) -> None:
 
 
 def finish(start: Callable[[], lc.Query], query: lc.Query) -> None:
-    """Wait for the end, and start again if the machine was too busy for Spark."""
+    """Wait for the end; start again if a worker could not start in time on a busy machine."""
     while True:
         try:
             query.awaitTermination()

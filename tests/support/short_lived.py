@@ -1,18 +1,17 @@
-"""How to start a Spark that does not live long.
+"""Settings that make short Spark sessions in tests start and run faster.
 
-`CONFIG` is for every Spark that tests start. Its JVM compiles quickly rather than well, and
-trusts the classes that it loads. What Spark does stays the same.
+`CONFIG` is for every Spark that tests start. Its JVM compiles quickly with few optimizations, and
+does not verify classes. The behaviour of Spark stays the same.
 
-`PREPARED` is for those that run several queries: their Python workers begin with their libraries
+`PREPARED` is for sessions that run several queries: their Python workers start with their libraries
 imported, see `daemon.py`. The README in an empty environment, pipelines and tests of the session
 start their workers as users do.
 
 `session` is for the many small queries that share one Spark. It also leaves out work that changes
-no result. Spark's usual way to write a checkpoint starts 60 processes in a micro-batch of a sort:
-`readlink` whenever it looks at a file, `chmod` for each file and for the checksum beside it. Here
-it starts nine. Nor does it write Java for its plans, or plan again while they run: that took a
-fifth of the processor time of small queries. Tests marked `jvm`, and the lakes with a query of each
-kind, keep Spark's way.
+no result. By default, writing a checkpoint starts 60 processes in a micro-batch of a sort:
+`readlink` at each access to a file, `chmod` for each file and its checksum. Here it starts nine.
+Code generation and adaptive planning are off: they took a fifth of the processor time of small
+queries. Tests marked `jvm`, and the lakes with a query of each kind, keep Spark's defaults.
 """
 
 from pyspark.sql import SparkSession
@@ -21,7 +20,7 @@ from latecomer.runtime import session as runtime
 from tests.support import lakes
 
 TOO_SLOW = "to connect back"
-"""Part of what Spark says if a Python process has not connected after ten seconds: a constant."""
+"""Text in Spark's error if a Python process does not connect within ten seconds, a fixed limit."""
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
@@ -53,7 +52,7 @@ def session(name: str) -> SparkSession:
         config=PREPARED | (lakes.config() or _SMALL),
     )
     assert spark._jvm is not None
-    # Hadoop keeps one object for the local files, which all queries of this JVM share.
+    # Hadoop has one object for the local file system, which all queries of this JVM share.
     files = spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(
         spark.sparkContext._jsc.hadoopConfiguration()
     )

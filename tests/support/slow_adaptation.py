@@ -1,4 +1,4 @@
-"""The slow twin of `waits.adaptation`: all rows in lists, waits by trying one after the other."""
+"""The slow twin of `waits.adaptation`: rows in lists, and each wait is tried in turn."""
 
 from math import exp, sqrt
 
@@ -18,7 +18,7 @@ def rounded(delay: int) -> tuple[int, int]:
 
 
 class SlowAdaptation:
-    """What `Adaptation` does, for recalls below 1."""
+    """The twin of `Adaptation`, for recalls below 1."""
 
     def __init__(self, recalls: tuple[float, ...]) -> None:
         self.recalls = recalls

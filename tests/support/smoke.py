@@ -1,8 +1,8 @@
-"""One test for each kind of query, which also run on the oldest Spark that is supported.
+"""One test for each kind of query, run on the oldest supported Spark as well.
 
-Of a test with several parameters the first one counts. `make lakes` runs them, and all tests of
-Kafka, Delta and Iceberg. It collects only the modules that `python -m tests.support.smoke` prints:
-importing all test modules takes a processor more than ten seconds in each process.
+If a test has several parameters, only the first one is run. `make lakes` runs these tests, and all
+tests of Kafka, Delta and Iceberg. It collects only the modules that `python -m tests.support.smoke`
+prints, because importing all test modules takes more than ten seconds in each process.
 """
 
 import re
@@ -44,7 +44,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def modules() -> list[str]:
-    """Return the paths of test modules that have one of these tests, or use a lake's fixtures."""
+    """Return the paths of modules that have one of these tests, or use the fixtures of lakes."""
     named = {test.partition("::")[0] for test in TESTS}
     paths = {str(path.relative_to(_ROOT)): path for path in (_ROOT / "tests").rglob("test_*.py")}
     return sorted(name for name, path in paths.items() if name in named or uses_lakes(path))
@@ -56,7 +56,7 @@ def uses_lakes(module: Path) -> bool:
 
 
 def chosen(names: list[str]) -> list[int]:
-    """Return the places of these tests among the names of all that were collected."""
+    """Return the positions of these tests among the names of all collected tests."""
     first = {name.partition("[")[0]: at for at, name in reversed([*enumerate(names)])}
     return [first[test] for test in TESTS if test in first]
 

@@ -1,4 +1,4 @@
-"""Statuses as queries report them, of a query that has never run."""
+"""Made-up statuses, in the form in which queries report them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 BOUNDS = (0, 1, 10, 100, 1_000, 5_000, 10_000, 60_000, 600_000, None)
 SHARES = (0.6, 0.05, 0.05, 0.1, 0.1, 0.05, 0.03, 0.015, 0.004, 0.001)
 START = 1_700_000_000_000_000
-"""When the first one is taken, in microseconds."""
+"""Time of the first status, in microseconds."""
 
 
 def status(batch: int, name: str = "orders <by> hour", late: int = 0) -> dict[str, Any]:
-    """What a query reports after a micro-batch of 10,000 rows."""
+    """Return the status of a query after a micro-batch of 10,000 rows."""
     rows = 10_000 * (batch + 1)
     late += 7 * batch + (400 if batch > 30 else 0)
     return {

@@ -18,7 +18,7 @@ SECOND = 1_000_000
 
 
 class Files:
-    """A stream of files, one a micro-batch, and what comes out of its queries."""
+    """A stream of files, one for each micro-batch, and the output of its queries."""
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
         self._spark = spark
@@ -38,7 +38,7 @@ class Files:
         path = self._directory / "rows" / f"{self._number}.parquet"
         table = pa.table(columns)
         pq.write_table(table, path)
-        # Spark reads files in order of their times of last change, which may be equal.
+        # Spark reads files in order of modification time, which may be equal.
         os.utime(path, (self._number + 1, self._number + 1))
         self._number += 1
         return table
@@ -49,7 +49,7 @@ class Files:
         return reader.parquet(f"{self._directory}/rows")
 
     def run(self, stream: Any, checkpoint: str = "checkpoint", **options: Any) -> None:  # noqa: ANN401
-        """Run a query over all files that there are."""
+        """Run a query over all existing files."""
 
         def keep(output: str) -> Callable[[DataFrame, int], None]:
             def sink(rows: DataFrame, _number: int) -> None:
@@ -70,5 +70,5 @@ class Files:
         return f"{self._directory}/{name}"
 
     def times(self, output: str) -> list[int]:
-        """List the times of all rows that came out, in seconds, sorted."""
+        """Return the sorted times of all output rows, in seconds."""
         return sorted(int(row["time"].timestamp()) for row in self.out[output])

@@ -1,4 +1,4 @@
-"""Stream batches through Spark, and see what comes out of each micro-batch."""
+"""Stream batches through Spark, and read the output of each micro-batch."""
 
 import tempfile
 from collections import defaultdict
@@ -16,7 +16,7 @@ PerBatch = dict[int, Rows]
 
 
 def source(spark: SparkSession, batches: Sequence[pa.Table], directory: str) -> DataFrame:
-    """Make a streaming DataFrame that has one of the batches in each micro-batch."""
+    """Return a streaming DataFrame that reads one batch in each micro-batch."""
     for number, batch in enumerate(batches):
         write_micro_batches(batch, directory, 1, first=number)
     schema = spark.read.parquet(directory).schema
@@ -29,13 +29,13 @@ def stream(
     build: Callable[[DataFrame], OrderedStream | AggregatedStream | CorrectedStream],
     **options: str,
 ) -> tuple[PerBatch, PerBatch]:
-    """Run batches through what `build` makes of them: the ready and the late rows per batch.
+    """Run the stream that `build` makes; return the ready and the late rows by micro-batch.
 
     Args:
         spark: The session.
         batches: The rows of each micro-batch.
-        build: Makes the stream to start.
-        options: More for `start`.
+        build: Returns the stream to start, given the DataFrame.
+        options: More arguments of `start`.
     """
     ready: PerBatch = defaultdict(list)
     late: PerBatch = defaultdict(list)
@@ -49,7 +49,7 @@ def stream(
     with tempfile.TemporaryDirectory() as directory:
         built = build(source(spark, batches, f"{directory}/rows"))
         if isinstance(built, AggregatedStream):
-            # The driver closes windows one micro-batch earlier than the local host does.
+            # The driver closes windows one micro-batch earlier than the local host.
             options = {"states": "buckets"} | options
         query = built.start(
             {"ready": keep(ready), "late": keep(late)},

@@ -35,17 +35,17 @@ def refined(spark: SparkSession, *rows: Row) -> DataFrame:
 
 
 def plain(spark: SparkSession, *rows: tuple[int, str, int]) -> DataFrame:
-    """Rows of a single wait, with windows of ten of some integer."""
+    """Return rows of a single wait, in windows of ten over an integer time."""
     values = [((10 * at, 10 * at + 10), origin, count) for at, origin, count in rows]
     return spark.createDataFrame(values, PLAIN).coalesce(1)
 
 
 def counts(spark: SparkSession, path: object) -> list[tuple[str | None, int]]:
-    """All rows of the table, each with its key: were there two of one key, we would see both."""
+    """Return all rows of the table with their keys, even if two have the same key."""
     rows = current(spark, str(path)).select("origin", "count").collect()
     return sorted(((row[0], row[1]) for row in rows), key=str)
 
 
 def files(path: Path) -> dict[str, str]:
-    """Where the rows of each current part are."""
+    """Return the name of the file in each part of the table."""
     return {str(f.parent.relative_to(path)): f.name for f in path.rglob("*.parquet")}

@@ -14,7 +14,7 @@ from tests.support import brute
 from tests.support.cuts import parts
 
 SCHEMA = pa.schema({"a": pa.int64(), "b": pa.int64()})
-"""A value v is a = v // 2 and b = v % 2."""
+"""A value v is stored in two columns, a = v // 2 and b = v % 2."""
 
 Holds = Callable[[tuple[int, ...]], bool]
 
@@ -52,7 +52,7 @@ def play(
     joiner = asked.start(answer)  # type: ignore[arg-type]
     seen = []
     for start, stop in parts(len(received), at):
-        # The rows of a batch become known with it, so keys have other numbers in each.
+        # Each batch adds its own rows, so the numbers of keys differ between batches.
         known = rows_of(received[:stop], asked.on)
         streams, times = (
             np.array([each[i] for each in received[start:stop]], np.int64) for i in range(2)
@@ -62,7 +62,7 @@ def play(
 
 
 def rows_of(received: Sequence[brute.Tuple], on: Equalities) -> KnownRows:
-    """Make the rows of tuples known, by their places among all of them."""
+    """Return the rows of tuples, by their positions among all tuples."""
     own = [
         [(at, v) for at, (s, _, v) in enumerate(received) if s == stream]
         for stream in range(on.streams)

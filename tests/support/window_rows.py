@@ -1,4 +1,4 @@
-"""Rows of a time, a key and a value, as Hypothesis makes them up."""
+"""Random rows of time, key and value, drawn by Hypothesis."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Rows of all types, aggregates that Spark has too, and what the local host answers."""
+"""Rows of all types, aggregates that Spark has too, and the results of the local host."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -28,7 +28,7 @@ COUNTS = Summary(("key",), (("rows", agg.count()), ("highest", agg.max("id"))))
 def on_the_local_host(
     batches: Sequence[pa.Table], windows: Windows | None, late: LatePolicy
 ) -> list[Step]:
-    """Run the counts in windows, or without any in a window of 5 seconds that slides with time."""
+    """Count in windows, or if there are none, in a sliding window of 5 seconds."""
     waits, schema = (0, 2 * SECOND, 4 * SECOND), batches[0].schema
     operators: tuple[Operator, ...] = (
         sliding(TIME, waits, 5 * SECOND, COUNTS, schema)
@@ -37,12 +37,12 @@ def on_the_local_host(
     )
     plan = Plan(Source(TIME), OneClock(waits), late, (Stage(("key",), operators),))
     host = LocalHost(plan, schema)
-    # Spark runs one batch without data after the last one, because the clock has moved.
+    # Spark runs a batch without data after the last one, because the clock has advanced.
     return [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
 
 
 def told(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Write answers in one order, as plain values."""
+    """Return results as plain values, in a fixed order."""
     return sorted(
         (
             row["wait"],
@@ -59,7 +59,7 @@ def told(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def random_rows(seed: int, count: int = 3_000) -> pa.Table:
-    """Columns of every type that is aggregated, with nulls."""
+    """Return columns of every type that is aggregated, with nulls."""
     random = np.random.default_rng(seed)
 
     def some(values: Sequence[Any] | np.ndarray, kind: pa.DataType, nulls: float = 0.1) -> pa.Array:
@@ -138,7 +138,7 @@ OWN: dict[str, tuple[Any, str]] = {
 
 
 def values(rows: Sequence[Row]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The results of each window and group."""
+    """Return the results of each window and group."""
     found = {}
     for row in rows:
         fields = row.asDict()

@@ -1,4 +1,4 @@
-"""`same_under_disorder` can tell a good pipeline from a bad one."""
+"""`same_under_disorder` passes for a good pipeline and fails for a bad one."""
 
 from __future__ import annotations
 

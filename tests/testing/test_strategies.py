@@ -6,7 +6,7 @@ from latecomer.testing.strategies import Cuts, batchings, cut, disordered
 
 
 @given(arrivals=disordered(max_delay=7))
-def test_drawn_streams_are_no_more_disordered_than_asked(arrivals: list[int]) -> None:
+def test_drawn_streams_stay_within_the_given_delay(arrivals: list[int]) -> None:
     newest = -(10**9)
     for time in arrivals:
         newest = max(newest, time)

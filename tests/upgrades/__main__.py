@@ -1,7 +1,7 @@
 """Write the states and checkpoints that the upgrade tests read: `python -m tests.upgrades`.
 
-States of released versions are kept as they are. Those of the version under way are written again
-whenever their format changes before its release.
+States of released versions are never changed. Those of the next version are written again whenever
+their format changes before its release.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ STATES = Path(__file__).with_name("states")
 UNDER_WAY = "0.2.0"
 """The version whose states are written. Raise it after its release, and keep the old folder."""
 BEFORE = 5
-"""After how many micro-batches states are written."""
+"""Number of micro-batches before states are written."""
 
 
 def main() -> None:
     """Run each query for some micro-batches, and write its state."""
-    # One task at a time: the fewer files, the smaller a checkpoint.
+    # One task at a time writes fewer files, which keeps checkpoints small.
     config = {"spark.sql.shuffle.partitions": "1"}
     spark = lc.session("latecomer-upgrades", master="local[1]", config=config)
     directory = STATES / UNDER_WAY

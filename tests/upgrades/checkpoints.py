@@ -1,11 +1,11 @@
-"""Whole checkpoints with their inputs and outputs, and the queries that go on with them.
+"""Whole checkpoints with their inputs and outputs, and the queries that continue from them.
 
 The states of single stages are in `queries`. Here are the files around them: Spark's logs and state
 store, the records of the query, its owners and its outputs, state files of the driver, and the
 manifests of a table of current rows.
 
 A checkpoint contains the path of its source, and Spark's local file system keeps checksums of its
-files. So paths are replaced where a checkpoint is packed and unpacked, and checksums are left out.
+files. So packing and unpacking a checkpoint replaces paths, and leaves out checksums.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHECKPOINTS = Path(__file__).with_name("checkpoints")
 _ROOT = b"/path/of/the/checkpoint"
 SCHEMA = "time timestamp, until timestamp, key string, value long, text string"
 WAIT = "20 s"
-"""No row is later than that."""
+"""A time after all rows."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Kept:
     """Returns the output for ready rows under a path."""
     read: Callable[[SparkSession, str], DataFrame]
     expected: Callable[[pa.Table], pa.Table]
-    """Returns what must come out of all rows."""
+    """Returns the expected output for all rows."""
     options: dict[str, Any]
 
     def run(self, spark: SparkSession, directory: Path, end: str) -> None:
-        """Read all that is there."""
+        """Run the query over all available rows."""
         df = spark.readStream.schema(SCHEMA).parquet(str(directory / "rows"))
         outputs = {"ready": self.ready(f"{directory}/ready"), "late": f"{directory}/late"}
         options = {"checkpoint": f"{directory}/checkpoint", "trigger": {"availableNow": True}}
         self.stream(df).start(outputs, end=end, **options, **self.options).awaitTermination()
 
     def found(self, spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
-        """Read what has come out, in some order, without the numbers of micro-batches."""
+        """Return the output in any order, without the numbers of micro-batches."""
         return comparable(self.read(spark, f"{directory}/ready").drop("batch").toArrow())
 
 
@@ -80,7 +80,7 @@ def _sums(table: pa.Table) -> pa.Table:
 
 
 def comparable(table: pa.Table) -> list[tuple[Any, ...]]:
-    """List rows in one order, with times as numbers: Spark and Arrow name UTC differently."""
+    """Return sorted rows with times as numbers, because Spark and Arrow name UTC differently."""
     return sorted(
         (
             tuple(v.timestamp() if isinstance(v, datetime) else v for v in row.values())
@@ -129,7 +129,7 @@ def pack(directory: Path, file: Path) -> None:
 
 
 def unpack(file: Path, directory: Path) -> None:
-    """Write what `pack` has packed to a directory."""
+    """Write the content of a file made by `pack` to a directory."""
     with zipfile.ZipFile(file) as packed:
         packed.extractall(directory)
     for path in directory.rglob("*"):

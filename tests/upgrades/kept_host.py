@@ -1,4 +1,4 @@
-"""A local host whose state is written to a file, and which goes on from one."""
+"""A local host whose state can be written to a file, and read from it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _CLOCK, _SOURCES = "clock.json", "sources.json"
 
 
 class KeptHost(LocalHost):
-    """A local host that can be written down."""
+    """A local host whose state can be saved."""
 
     def __init__(self, plan: Plan, *schemas: pa.Schema, path: Path | None = None) -> None:
-        """Start from nothing, or from what `write` wrote."""
+        """Start without a state, or from a file made by `write`."""
         self._kept: dict[str, bytes] = {}
         self._all_chunks: dict[str, MemoryChunks] = {}
         self._all_stages: dict[str, RunningStage] = {}
@@ -58,7 +58,7 @@ class KeptHost(LocalHost):
         return self._all_stages[name]
 
     def write(self, path: Path) -> None:
-        """Write all that is needed to go on; the same state gives the same file."""
+        """Write the state to a file. The same state gives the same file."""
         entries = {_CLOCK: json.dumps([self._newest, astuple(self._silence)]).encode()}
         if self._sources.sources:
             entries[_SOURCES] = self._sources.save().encode()

@@ -1,4 +1,4 @@
-"""A query of every kind that keeps a state, and rows for it."""
+"""A query of each kind that keeps state, with rows for it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SCHEMA = pa.schema(
 
 
 SIZE, BATCHES = 12, 8
-"""How many rows a micro-batch has, and how many there are."""
+"""Number of rows in a micro-batch, and number of micro-batches."""
 
 
 def rows() -> pa.Table:
-    """Disordered rows, some of them late; the same whenever it is called."""
+    """Return disordered rows, some of them late. Each call returns the same rows."""
     rng = random.Random(7)
     found = []
     for at in range(SIZE * BATCHES):

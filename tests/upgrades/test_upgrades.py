@@ -1,4 +1,4 @@
-"""This version goes on with the states that earlier versions have written."""
+"""This version continues from states that earlier versions have written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSIONS = sorted(path.name for path in STATES.iterdir())
 
 
 def run(host: KeptHost, batches: list[tuple[pa.Table, ...]], first: int) -> list[Any]:
-    """Return what comes out of each micro-batch, and at the end."""
+    """Return the output of each micro-batch, and that at the end."""
     steps = [host.step(*each, now=(first + at) * SECOND) for at, each in enumerate(batches)]
     return [told(step) for step in (*steps, host.finish())]
 
@@ -42,7 +42,7 @@ def restarted(plan: Plan, batches: list[tuple[pa.Table, ...]], path: Path) -> li
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_goes_on_as_if_it_had_not_been_upgraded(
+def test_a_query_continues_as_if_it_had_not_been_upgraded(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     plan, batches = started(spark, name)
@@ -60,7 +60,7 @@ def test_a_query_goes_on_as_if_it_had_not_been_upgraded(
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_checkpoint_of_an_earlier_version_goes_on(
+def test_a_checkpoint_of_an_earlier_version_continues(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     for file in CHECKPOINTS.glob(f"*/{name}.zip"):

@@ -1,4 +1,4 @@
-"""Waits that follow from recalls: against a slow twin, and what becomes of the recall."""
+"""Waits chosen for recalls, compared with a slow twin, and the recalls that they reach."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil, log
@@ -18,19 +18,19 @@ RECALLS = (0.5, 0.9)
 
 
 def as_they_are(times: np.ndarray) -> np.ndarray:
-    """Return the deadlines of rows that are sorted: their times."""
+    """Return the deadlines of rows in a sort, which are their times."""
     return times
 
 
 def learn(adaptation: Adaptation, delays: Sequence[int], missed: Sequence[int] = ()) -> None:
-    """Teach delays of rows, and how many of the recalls missed each; none if left out."""
+    """Record delays of rows, and the number of recalls that missed each; by default none did."""
     levels = range(len(adaptation.watermarks))
     late = [sum(by > level for by in missed) for level in levels]
     adaptation.learn(len(delays), np.array(delays, np.int64), late)
 
 
 class Run:
-    """Micro-batches of times, through waits that adapt."""
+    """A run of micro-batches of times through waits that adapt."""
 
     def __init__(self, *recalls: float, within: int | None = None) -> None:
         self.recalls = recalls
@@ -54,7 +54,7 @@ class Run:
 
 
 def arriving(delays: np.ndarray, rate: int = 1_000) -> list[np.ndarray]:
-    """One micro-batch a second, of rows that arrive so much after their times."""
+    """Return a micro-batch each second, with rows that have these delays."""
     times = np.arange(len(delays)) * (SECOND // rate)
     arrivals = times + delays
     order = np.argsort(arrivals, kind="stable")
@@ -117,9 +117,7 @@ def test_rows_of_a_micro_batch_may_come_in_any_order(
 
 
 @given(delays_of_batches, st.integers(0, 12))
-def test_saved_and_restored_it_goes_on_as_if_nothing_had_been(
-    batches: list[list[int]], stop: int
-) -> None:
+def test_saving_and_restoring_changes_no_waits(batches: list[list[int]], stop: int) -> None:
     one, other = Adaptation(RECALLS), Adaptation(RECALLS)
     for number, delays in enumerate(batches):
         if number == stop:
@@ -162,7 +160,7 @@ def test_delays_that_stay_as_they_are_have_the_recall(name: str, seed: int) -> N
 
     run = played(arriving(delays), 0.9, 0.99, 0.999)
 
-    # Of the last, a row in a thousand is a matter of luck: some hundred may be missed.
+    # For the last recall, one row in a thousand may be missed, and chance adds up to some hundred.
     for level, recall in enumerate((0.9, 0.99, 0.999 - 0.0003)):
         assert run.recall(level) >= recall
 
@@ -230,7 +228,7 @@ def test_no_row_is_lost_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     adaptation = Adaptation((0.8,))
     delays = np.arange(1_000, 11_000, 1_000)
 
-    # A fifth of ten are two, one of them the next row; 10 * (1 - 0.8) is a little less.
+    # A fifth of ten is two, one of them the next row; 10 * (1 - 0.8) is a little less in floats.
     learn(adaptation, delays.tolist(), (delays > 8_000).tolist())
 
     assert adaptation.waits == [9_000]
@@ -245,7 +243,7 @@ def test_a_recall_of_one_waits_for_the_longest_delay_ever_seen() -> None:
     assert adaptation.waits == [60_000]
 
 
-def test_what_was_missed_makes_it_wait_longer() -> None:
+def test_missed_rows_make_the_wait_longer() -> None:
     delays = np.arange(0, 1_000_000, 1_000)
     kind, harsh = Adaptation((0.9,)), Adaptation((0.9,))
     for _ in range(20):
@@ -257,7 +255,7 @@ def test_what_was_missed_makes_it_wait_longer() -> None:
     assert kind.waits < harsh.waits
 
 
-def test_the_recall_of_a_wait_is_extrapolated_from_what_is_remembered() -> None:
+def test_the_recall_of_a_wait_is_extrapolated_from_recent_delays() -> None:
     adaptation = Adaptation((0.9,))
     assert adaptation.extrapolated(0, 0) is None
 
@@ -269,7 +267,7 @@ def test_the_recall_of_a_wait_is_extrapolated_from_what_is_remembered() -> None:
 
 
 Adversary = Callable[[int, int, int], list[int]]
-"""From the number of a micro-batch, the wait in force and the longest delay: delays of its rows."""
+"""Returns the delays of a micro-batch from its number, the present wait and the longest delay."""
 
 
 def just_too_late(number: int, wait: int, longest: int) -> list[int]:
@@ -308,7 +306,7 @@ ADVERSARIES = [just_too_late, on_and_off, backlogs, calm_then_attack, one_row, e
 def attacked(
     adversary: Adversary, recall: float, longest: int, steps: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the rows and the misses so far; the newest moves by a tenth of a second a step."""
+    """Yield the rows and the misses so far; the clock advances by 0.1 s in each step."""
     adaptation, rows, lost = Adaptation((recall,)), 0, 0
     for number in range(steps):
         newest = number * SECOND // 10
@@ -323,7 +321,7 @@ def attacked(
 
 
 def bound(recall: float, longest: int, most: int) -> float:
-    """What may be missed beyond the allowed share, as `waits.controller` promises."""
+    """Return the misses beyond the allowed share that `waits.controller` documents as its bound."""
     while_it_moves = most * (longest * 10 // SECOND + 2)
     growths = ceil(log(max(longest / 1_000, 1)) / log(1.25))
     scale = 10 + (1 - recall) * (Controller(recall).memory + 100 * most)
@@ -333,7 +331,7 @@ def bound(recall: float, longest: int, most: int) -> float:
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 @settings(max_examples=3, deadline=None)
 @given(st.sampled_from([0.5, 0.8, 0.9]), st.integers(1, 3 * SECOND))
-def test_whoever_sends_rows_the_share_missed_is_the_one_allowed_and_a_constant_over_n(
+def test_for_any_input_the_missed_share_is_the_allowed_one_plus_a_constant_over_n(
     adversary: Adversary, recall: float, longest: int
 ) -> None:
     most = max(len(adversary(number, 0, longest)) for number in range(0, 1_200, 150))
@@ -354,7 +352,7 @@ def test_whoever_sends_rows_the_share_missed_is_the_one_allowed_and_a_constant_o
 def test_any_sequence_of_bounded_delays_keeps_the_bound(
     script: list[tuple[int, list[float]]], recall: float, longest: int
 ) -> None:
-    """Micro-batches, each some times over and all of them round and round; some are empty."""
+    """Each micro-batch is repeated some times, and all of them in a cycle; some are empty."""
     played = [delays for times, delays in script for _ in range(times)]
 
     def scripted(number: int, wait: int, longest: int) -> list[int]:
@@ -366,7 +364,7 @@ def test_any_sequence_of_bounded_delays_keeps_the_bound(
 
 
 def test_the_bound_is_a_small_share_of_what_a_long_stream_may_miss() -> None:
-    """The law above is not true of any wait: in the long run it bites, and nothing is wasted."""
+    """In a long run the constant matters little: the misses come close to the allowed share."""
     *_, (rows, lost) = attacked(evenly, 0.8, SECOND // 2, steps=6_000)
 
     assert bound(0.8, SECOND // 2, 40) < 0.2 * rows
@@ -383,7 +381,7 @@ def test_empty_micro_batches_change_nothing() -> None:
     assert lost <= 0.1 * rows + bound(0.9, SECOND, 40)
 
 
-def test_where_delays_grow_without_end_what_was_missed_is_told() -> None:
+def test_if_delays_grow_without_end_the_missed_rows_are_reported() -> None:
     run = Run(0.9)
     newest = 0
     for number in range(200):
@@ -405,7 +403,7 @@ def test_a_reserve_only_makes_waits_longer_and_is_saved(
         *(Adaptation(RECALLS, within=within) for _ in range(2)),
     )
     for number, delays in enumerate(batches):
-        # Of each micro-batch the first recall misses all, and the second all but the first row.
+        # The first recall misses all rows of each micro-batch, the second all but the first row.
         missed = [1, *[2] * (len(delays) - 1)]
         for each in (plain, reserved, again):
             each.advance(number * SECOND)
@@ -433,7 +431,7 @@ def short(run: Run, parts: list[np.ndarray], within: int, recall: float) -> floa
 def test_with_a_reserve_few_periods_fall_short_though_each_tenth_is_bad() -> None:
     random = np.random.default_rng(5)
     delays = random.exponential(SECOND, 1_200_000)
-    # In each tenth period of twenty seconds delays are thrice as long.
+    # In each tenth period of twenty seconds, delays are three times as long.
     delays[np.arange(len(delays)) // 20_000 % 10 == 0] *= 3
     parts, within = arriving(delays.astype(np.int64)), 20 * SECOND
 

@@ -1,4 +1,4 @@
-"""What may be missed next: single steps. The long run is in `test_adaptation`."""
+"""The misses that the next step may have. For long runs see `test_adaptation`."""
 
 import pytest
 
@@ -12,11 +12,11 @@ def after(recall: float, steps: int, rows: int, missed: int, longest: int = 0) -
     return controller
 
 
-def test_the_excess_is_what_was_missed_beyond_what_is_allowed() -> None:
+def test_the_excess_is_the_number_of_misses_beyond_the_allowed_ones() -> None:
     assert after(0.9, steps=10, rows=100, missed=12).excess == pytest.approx(20)
 
 
-def test_what_is_allowed_falls_as_the_excess_grows() -> None:
+def test_the_allowed_misses_fall_as_the_excess_grows() -> None:
     allowed = [after(0.9, 200, 100, missed).allowed for missed in (9, 10, 11, 15)]
 
     assert allowed == sorted(allowed, reverse=True)
@@ -24,14 +24,14 @@ def test_what_is_allowed_falls_as_the_excess_grows() -> None:
     assert allowed[-1] < allowed[1] / 2
 
 
-def test_what_was_saved_is_kept_up_to_one_scale_and_spent_by_a_fifth_more() -> None:
+def test_unused_misses_are_kept_up_to_one_scale_and_spent_by_a_fifth_more() -> None:
     calm = after(0.9, steps=500, rows=1_000, missed=0)
 
     assert calm.excess == -calm.scale
     assert calm.allowed == pytest.approx(LAX * calm.sure)
 
 
-def test_an_excess_first_uses_up_what_doubt_holds_back() -> None:
+def test_an_excess_first_uses_up_the_misses_held_back_by_doubt() -> None:
     young = after(0.9, steps=FEW_STEPS, rows=1_000, missed=105)
     assert 0.5 < young.correction < 1
     assert young.allowed == young.sure
@@ -43,7 +43,7 @@ def test_an_excess_first_uses_up_what_doubt_holds_back() -> None:
 
 def test_few_rows_and_few_micro_batches_are_not_trusted() -> None:
     assert after(0.9, FEW_STEPS, 10_000, 0).sure == pytest.approx(0.05, rel=0.02)
-    # Of ten thousand rows one in ten thousand may be missed: one, give or take one.
+    # One of ten thousand rows may be missed, plus or minus one.
     assert after(0.9999, 10_000, 1, 0).sure == pytest.approx(0.5e-4)
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of delays."""
+"""The delays of recent rows."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_each_level_forgets_at_its_own_pace() -> None:
     assert [history.beyond(level, 4_000) for level in (0, 1)] == [0.5, 1.0]
 
 
-def test_a_row_of_which_hardly_anything_is_left_no_longer_counts() -> None:
+def test_a_row_with_almost_no_weight_no_longer_counts() -> None:
     history = RecentDelays(1)
     history.add(1, np.array([5_000]), [1.0])
     history.add(1, np.array([], np.int64), [0.002])

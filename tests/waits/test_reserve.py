@@ -1,4 +1,4 @@
-"""What is kept back so that no period by itself falls short."""
+"""The reserve of misses that keeps single periods from missing the recall."""
 
 from math import exp, log
 
@@ -12,7 +12,7 @@ HOUR = 3_600_000_000
 
 
 def after(*periods: tuple[int, int], may_miss: float = 0.01) -> Reserve:
-    """Play periods of rows and misses, and begin one more."""
+    """Run periods of rows and misses, and begin another one."""
     reserve = Reserve(may_miss, HOUR)
     for hour, (rows, missed) in enumerate([*periods, (1, 0)]):
         reserve.learn(hour * HOUR + 5, rows, missed)
@@ -25,7 +25,7 @@ def test_without_misses_nothing_is_kept_back() -> None:
     assert (found.share, found.periods, found.short) == (1, 2, 0)
 
 
-def test_a_period_that_falls_short_makes_the_next_one_like_it_enough() -> None:
+def test_after_a_period_that_missed_the_recall_an_equal_one_reaches_it() -> None:
     found = after((1_000, 40))
 
     assert (found.periods, found.short) == (1, 1)
@@ -33,7 +33,7 @@ def test_a_period_that_falls_short_makes_the_next_one_like_it_enough() -> None:
     assert found.share * 0.04 < 0.01
 
 
-def test_a_reserve_fades_in_calm_periods_and_not_in_those_that_just_have_the_recall() -> None:
+def test_a_reserve_fades_in_calm_periods_and_not_in_those_that_barely_reach_the_recall() -> None:
     bad = (1_000, 40)
 
     assert after(bad, (1_000, 10)).share == after(bad).share
@@ -42,7 +42,9 @@ def test_a_reserve_fades_in_calm_periods_and_not_in_those_that_just_have_the_rec
 
 
 @pytest.mark.parametrize("recall", [0.7, 0.8, 0.9, 0.95, 0.99, 0.999])
-def test_a_period_that_just_has_the_recall_does_not_fall_short_by_rounding(recall: float) -> None:
+def test_rounding_does_not_make_a_period_that_barely_reaches_the_recall_miss_it(
+    recall: float,
+) -> None:
     found = after((1_000, round(1_000 * (1 - recall))), may_miss=1 - recall)
 
     assert (found.share, found.periods, found.short) == (1, 1, 0)
@@ -59,7 +61,7 @@ def test_a_period_is_added_up_over_its_micro_batches() -> None:
     assert log(reserve.share) == pytest.approx(-log(100 / 60) - MARGIN)
 
 
-def test_where_nothing_may_be_missed_the_reserve_is_the_largest() -> None:
+def test_if_no_row_may_be_missed_the_reserve_is_the_largest() -> None:
     assert after((10, 1), may_miss=0.0).share == pytest.approx(exp(-LARGEST))
 
 
@@ -88,7 +90,7 @@ def test_the_share_has_bounds_and_is_restored(
 def test_few_periods_fall_short_unless_the_reserve_is_at_its_largest(
     periods: list[tuple[int, float]], harm: int
 ) -> None:
-    """Someone who knows the reserve misses as much as it allows, times any number up to 10^harm."""
+    """An adversary misses as much as the reserve allows, times any factor up to 10^harm."""
     reserve, number = Reserve(0.01, HOUR), 0
     for rows, over in periods:
         missed = min(rows, round(rows * 0.01 * reserve.share * 10 ** (harm * over)))

@@ -1,1 +1,1 @@
-"""Sections of the book: from results to parts of a page, one paper or one question each."""
+"""Sections of the book, one paper or one question each. They turn results into parts of a page."""

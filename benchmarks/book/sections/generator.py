@@ -1,4 +1,4 @@
-"""The generator: the same every time, as disordered as asked for, and how fast."""
+"""The generator: reproducible disorder, of the required amount, and its speed."""
 
 from collections.abc import Iterator
 

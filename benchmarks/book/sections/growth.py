@@ -1,4 +1,4 @@
-"""How cost grows with events, keys, waits, what is held, and cores: `benchmarks.scale`."""
+"""Growth of cost with events, keys, waits, held rows and cores: `benchmarks.scale`."""
 
 from collections.abc import Iterator
 from statistics import median

@@ -1,4 +1,4 @@
-"""The queries of Nexmark, against Spark's own streaming and Flink."""
+"""The queries of Nexmark, compared with Spark's own streaming and with Flink."""
 
 from collections.abc import Iterator
 

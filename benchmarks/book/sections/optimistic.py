@@ -1,4 +1,4 @@
-"""What is computed in vain: Fig. 9 of the optimistic paper."""
+"""The cost of computing results that are retracted: Fig. 9 of the optimistic paper."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from benchmarks.book.results import Results
 from benchmarks.book.rows import Row, beside
 
 EXTREME = 0.9
-"""From this share of what workers can do, a load is extreme; the paper does not say from where."""
+"""Share of the workers' capacity from which a load is extreme; the paper gives no limit."""
 
 
 def optimistic(results: Results) -> Iterator[Part]:

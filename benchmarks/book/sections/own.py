@@ -1,4 +1,4 @@
-"""Questions of our own that no paper asks: recall, clocks of keys, replay, kernels, on call."""
+"""Questions that no paper asks: recall, clocks of keys, replay, kernels, on call."""
 
 from collections.abc import Iterator
 

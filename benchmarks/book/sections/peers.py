@@ -1,4 +1,4 @@
-"""The windowed count and the window join, against Spark, Flink, Pathway and Bytewax."""
+"""The windowed count and the window join, compared with Spark, Flink, Pathway and Bytewax."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ from benchmarks.book.rows import Row, beside
 LOGS = ("cloud", "android")
 STREAMS = ("synthetic", *LOGS)
 PAPERS_OWN = "paper"
-"""Our port of the paper's algorithm, event by event, among the competitors of `benchmarks.sort`."""
+"""The competitors of `benchmarks.sort` that are the paper's algorithm, event by event."""
 
 
 def sorting(results: Results) -> Iterator[Part]:
@@ -170,6 +170,6 @@ def _online(stream: str, cells: list[Line]) -> Plot:
 
 
 def _lasts(results: Results) -> list[Line]:
-    """Find the last line of each cell that has competitors."""
+    """Return the last line of each cell with competitors."""
     found = {line["cell"]: line for line in results.lines("sort") if line.get("fastest")}
     return list(found.values())

@@ -1,4 +1,4 @@
-"""On Spark: the sort, several waits, window joins and patterns, against what a user would write."""
+"""The sort, several waits, window joins and patterns on Spark, and queries without Latecomer."""
 
 from collections.abc import Iterator
 
@@ -85,7 +85,7 @@ def _times(name: str, line: Line | None, key: str) -> Row:
 
 
 def first_answer(results: Results) -> Part:
-    """Compare the start and the pace of small queries; goals are those of the benchmark."""
+    """Compare the first answer and the micro-batches of small queries with their goals."""
     whats = {
         "first_over_spark": "time to the first answer",
         "micro_batch_over_spark": "micro-batch",

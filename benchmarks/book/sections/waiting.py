@@ -1,4 +1,4 @@
-"""What comes before the sort, and several waits: Fig. 9, Table II and Fig. 10 of Impatience."""
+"""Operators before the sort, and several waits: Fig. 9, Table II and Fig. 10 of Impatience."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from benchmarks.book.rows import Row, beside
 
 OPERATORS = ("selection", "projection", "window")
 CELLS = 60
-"""Of Fig. 9: ten for each of three streams, with watermarks in two rhythms."""
+"""Number of cells of Fig. 9: ten for each of three streams, with two distances of watermarks."""
 QUERIES = ("Q1", "Q2", "Q3", "Q4")
 LOGS = ("cloud", "android")
 EVERY = "10,000"
-"""Rows to a watermark in the paper's Fig. 10."""
+"""Rows between two watermarks in the paper's Fig. 10."""
 
 
 def waiting(results: Results) -> Iterator[Part]:

@@ -1,7 +1,7 @@
 """The aggregates, by their names in the vectors.
 
-Each says which columns it reads, what Latecomer aggregates them to, and what the vector calls the
-result. Where Latecomer has no such aggregate, the result is an expression over all values.
+Each names the columns that it reads, Latecomer's aggregates of them, and the result in the vector.
+If Latecomer has no such aggregate, the result is an expression over all values.
 """
 
 import json
@@ -24,7 +24,7 @@ READ = {
     "count_not_null": ("where", "is_there"),
     "topk": ("where", "value", "ranked"),
 }
-"""The columns that are read by aggregates that do not just read a value."""
+"""Columns of the aggregates that read other columns than a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Wanted:
     at: int
     """The number of the aggregate: its result is called a0, a1, …"""
     kind: pa.DataType
-    """What values are."""
+    """The type of values."""
 
     @property
     def columns(self) -> list[Column]:
-        """The columns that are read."""
+        """The columns to read."""
         value = _of(self.asked)
         known: list[Column] = [
             ("where", pa.bool_(), _where(self.asked)),
@@ -52,12 +52,12 @@ class Wanted:
 
     @property
     def aggregates(self) -> dict[str, Aggregate]:
-        """What is aggregated, and under which names."""
+        """The aggregates, with names."""
         return dict(zip(self._names, self._made()[0], strict=False))
 
     @property
     def result(self) -> Callable[[Row], Any]:
-        """How to read the result."""
+        """The function that returns the result from the aggregates."""
         function, names = self._made()[1], self._names
         return lambda row: function(*(row[name] for name in names if name in row))
 
@@ -76,7 +76,7 @@ class Wanted:
         known: dict[str, tuple[list[Aggregate], Callable[..., Any]]] = {
             "count": ([agg.count(where=where)], _itself),
             "count_not_null": ([agg.count(self._name("is_there"), where=where)], _itself),
-            # Of nothing but nulls Spark's sum is null, and that of the vectors 0.
+            # Spark's sum of nulls is null; in the vectors it is 0.
             "sum": ([agg.sum(value, where=where)], lambda found: found or 0),
             "average": ([agg.mean(value, where=where)], _itself),
             "min": ([agg.min(value, where=where)], _itself),
@@ -95,7 +95,7 @@ class Wanted:
 
 
 def _of(asked: dict[str, Any]) -> Callable[[Row], Any]:
-    """The value of a row; a payload that is null has none."""
+    """Return the value of a row; a null payload has none."""
     function, where = of_payload(asked.get("of") or asked.get("by") or PAYLOAD), _where(asked)
     return lambda row: function(row) if payload(row) is not None and where(row) else None
 
@@ -109,7 +109,7 @@ def _where(asked: dict[str, Any]) -> Callable[[Row], bool]:
 
 
 def _ranked(value: Callable[[Row], Any]) -> Callable[[Row], str | None]:
-    """Write what a row is ranked by beside its payload."""
+    """Return a function that writes the value by which a row is ranked, and its payload."""
     return lambda row: None if value(row) is None else encoded([value(row), payload(row)])
 
 
@@ -118,12 +118,12 @@ def _itself(found: Any) -> Any:  # noqa: ANN401 - what is aggregated may be anyt
 
 
 def _at_share(found: list[Any], share: float) -> Any:  # noqa: ANN401 - as above
-    """Find the value at a share of all, without anything between two values."""
+    """Return the value at a share of all values, without interpolation."""
     return sorted(found)[max(ceil(share * len(found)) - 1, 0)] if found else None
 
 
 def _top(largest: list[Any], ranked: list[str]) -> list[dict[str, Any]]:
-    """Rank all that are no smaller than the last of the largest: of equal ones, all or none."""
+    """Rank the largest values, including all values equal to the last of them."""
     pairs = [json.loads(text) for text in ranked]
     chosen = [pair for pair in pairs if pair[0] >= largest[-1]]
     chosen.sort(key=itemgetter(0), reverse=True)

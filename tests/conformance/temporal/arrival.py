@@ -1,10 +1,10 @@
-"""In which order events come, how far time is known to be, and what is late.
+"""The order in which events arrive, the watermark, and which events are late.
 
-Each input of a vector has a clock of its own, and each key, where the input is partitioned: that is
-`newest - latency`, or what a punctuation promised. Here there is one clock for all. It goes with
-the slowest input; and of a partitioned one it knows no more than the low watermarks, since a key
-may go back to any time after them. A vector that can tell the difference needs a clock for each
-key, see `own_clocks`, or is not applicable.
+In a vector, each input has a clock of its own, and so has each key of a partitioned input. The
+clock is `newest - latency`, or the time of a punctuation. Here there is one clock for all, that of
+the slowest input. For a partitioned input it is the last low watermark, because a key may go back
+to any time after that. A vector whose result depends on the difference needs a clock for each key,
+see `own_clocks`, or is not applicable.
 """
 
 from collections import defaultdict
@@ -20,36 +20,36 @@ from tests.conformance.temporal.rows import Equality, equality
 
 DATA = ("interval", "start", "end")
 CONSTANT = 2
-"""The number of the first input that is made up by the query; left and right are 0 and 1."""
+"""The number of the first input that the query adds itself; left and right are 0 and 1."""
 
 PROMISE = encoded({"promise": "of a key"})
 """The payload of rows that only move the clock of their key."""
 
 
 class OwnClocksError(NotApplicableError):
-    """A vector can tell one clock for all from one for each key."""
+    """The result of a vector depends on whether each key has a clock of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one event brings."""
+    """The effect of one event."""
 
     side: int
     row: dict[str, Any] | None
     watermark: int
     flushes: bool = False
-    """Whether what has come out so far is handed on."""
+    """Whether the output so far is flushed."""
     restarts: bool = False
-    """Whether all is saved and begun anew before."""
+    """Whether the query is saved and restored before."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """How far an input is, by its own account."""
+    """The clock of one input."""
 
     promised: int = NEVER
     newest: dict[Any, int] = field(default_factory=lambda: defaultdict(lambda: NEVER))
-    """By key; a plain stream has only one, None."""
+    """The newest time of each key. A stream without keys has one, None."""
 
     def of_key(self, key: object, latency: int) -> int:
         """Return the time up to which a key is complete."""
@@ -62,9 +62,9 @@ class Arrival:
     def __init__(
         self, vector: dict[str, Any], inputs: list[list[Event]], *, own_clocks: bool = False
     ) -> None:
-        """Begin before the first event; of the inputs, those from `CONSTANT` on are made up.
+        """Begin before the first event; the query has added the inputs from `CONSTANT` on.
 
-        With clocks of their own, keys find out themselves which of their rows are late.
+        With `own_clocks`, the clocks of keys decide which rows are late.
         """
         self._own_clocks = own_clocks
         self._vector, self._inputs = vector, inputs
@@ -77,7 +77,7 @@ class Arrival:
         self._clocks = [Clock() for _ in inputs]
         for clock in self._clocks[CONSTANT:]:
             clock.promised = FOREVER
-        # An equality that a query begins with also says which end belongs to which start.
+        # An equality in the first step also decides which end belongs to which start.
         text = equality(vector["query"][0]) if vector["query"] else None
         self._equality = None if text is None else Equality(text)
         self._next_id = 0
@@ -90,7 +90,7 @@ class Arrival:
         return self._is_partitioned
 
     def steps(self) -> Iterator[Step]:
-        """Go through the events, and to the end."""
+        """Yield the steps of all events, and of the end."""
         constants = [
             (side, event)
             for side, events in enumerate(self._inputs[CONSTANT:], CONSTANT)
@@ -107,7 +107,7 @@ class Arrival:
         yield from self._completed()
 
     def _parts(self) -> tuple[list[list[Event]], list[list[Event]]]:
-        """Cut the inputs where a checkpoint is taken."""
+        """Cut the inputs at the checkpoint."""
         after = self._vector.get("checkpoint_after", 0)
         cuts = [after, self._vector.get("checkpoint_after_right", after)]
         sides = list(zip(self._inputs[:CONSTANT], cuts, strict=True))
@@ -149,7 +149,7 @@ class Arrival:
         return bool(self._policies.get("flush", "FlushOnPunctuation") != "None")
 
     def _generated(self, clock: Clock, time: int) -> int | None:
-        """Find the punctuation, or low watermark, that is generated before an event, if any."""
+        """Return the punctuation or low watermark generated before an event, if any."""
         name = "low_watermark" if self._is_partitioned else "punctuation"
         policy = self._policies.get(name, {"type": "None"})
         if policy["type"] != "Time":
@@ -159,14 +159,14 @@ class Arrival:
         return at - at % period if at - (last - last % period) >= period else None
 
     def _watermark(self) -> int:
-        """Return the time up to which all is complete, by the one clock that Latecomer has."""
+        """Return the watermark of the one clock that Latecomer has."""
         used = [clock for clock, side in zip(self._clocks, self._inputs, strict=True) if side]
         if self._is_partitioned:
             return min((clock.promised for clock in used), default=NEVER)
         return min((clock.of_key(None, self._latency) for clock in used), default=NEVER)
 
     def _row(self, side: int, event: Event, *, is_late: bool) -> dict[str, Any] | None:
-        """Write an event as a row; the end of what was never let in is none."""
+        """Return an event as a row; None for the end of a row that was not let in."""
         time, other = time_of(event["sync"]), time_of(event["other"])
         number = -1
         if event["kind"] == "start":
@@ -185,7 +185,7 @@ class Arrival:
         }
 
     def _promise(self, event: Event) -> dict[str, Any]:
-        """Write the punctuation of a key as a row that moves the clock of the key there."""
+        """Return the punctuation of a key as a row that moves the clock of the key."""
         time = time_of(event["sync"]) + self._latency
         return {"time": time, "end": time + 1, "id": -1, PAYLOAD: PROMISE, KEY: encoded(event[KEY])}
 
@@ -196,7 +196,7 @@ class Arrival:
         return self._next_id
 
     def _ended(self, side: int, event: Event) -> int | None:
-        """Find what ends: late rows first, since that is how the vectors have it."""
+        """Return the row that ends. Late rows are tried first, as the vectors expect."""
         name = self._named(side, event, event["other"])
         if self._moved[name]:
             number = self._moved[name].pop(0)
@@ -210,6 +210,6 @@ class Arrival:
 
 
 def _merged(sides: Iterable[list[Event]]) -> Iterator[tuple[int, Event]]:
-    """Take from the input that is behind; each keeps its own order."""
+    """Merge inputs by time; each input keeps its order."""
     numbered = ([(side, event) for event in events] for side, events in enumerate(sides))
     return merge(*numbered, key=lambda entry: time_of(entry[1]["sync"]))

@@ -39,11 +39,11 @@ def clip_by(builder: Builder, left: Stream, right: Stream, asked: Asked) -> Stre
 
 
 def joined(how: How, *results: str) -> Callable[[Builder, Stream, Stream, Asked], Stream]:
-    """Make a join of one kind.
+    """Return a function that makes a join.
 
     Args:
-        how: Which one.
-        results: What the results of pairs, of lonely left rows and of lonely right ones are called.
+        how: The kind of join.
+        results: The names of the results of pairs, of unmatched left rows and of right ones.
     """
 
     def join(builder: Builder, left: Stream, right: Stream, asked: Asked) -> Stream:
@@ -65,7 +65,7 @@ def joined(how: How, *results: str) -> Callable[[Builder, Stream, Stream, Asked]
 
 
 def on_payloads(predicate: Callable[..., Any], name: str = RIGHT) -> Callable[[Any, Any], bool]:
-    """Make a predicate on payloads one on rows, given the name of the second payload."""
+    """Turn a predicate on payloads into one on rows, given the name of the second payload."""
 
     def holds(left: Any, right: Any) -> bool:  # noqa: ANN401 - rows have the columns they have
         second = payload({PAYLOAD: getattr(right, name)})

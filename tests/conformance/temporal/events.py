@@ -1,4 +1,4 @@
-"""Lifetimes as the vectors tell them, and how results are compared."""
+"""Lifetimes in the form of vectors, and how results are compared."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ Lifetime = dict[str, Any]
 
 PAYLOAD, KEY = "p", "key"
 DIGITS = 12
-"""How many digits of a number with a fraction are compared."""
+"""Number of significant digits of fractional numbers that are compared."""
 
 
 def time_of(value: int | str) -> int:
@@ -23,12 +23,12 @@ def time_of(value: int | str) -> int:
 
 
 def encoded(value: object) -> str:
-    """Write a payload or a key as text; equal ones as equal text."""
+    """Return a payload or a key as text. Equal values give equal text."""
     return json.dumps(value, sort_keys=True)
 
 
 def lifetimes(ready: Iterable[Batch]) -> list[Lifetime]:
-    """Read what came out: begins and ends are put together by their ids."""
+    """Return the lifetimes in the output; begins and ends are matched by their ids."""
     return [lifetime for rows in _whole(list(ready)) for lifetime in rows]
 
 
@@ -61,7 +61,7 @@ def _lifetime(start: int, stop: int | None, row: dict[str, Any]) -> Lifetime:
 
 
 def comparable(found: Iterable[Lifetime]) -> list[str]:
-    """Forget the order, and the last digits of numbers."""
+    """Return lifetimes as sorted text, with rounded numbers."""
     return sorted(encoded(_rounded(lifetime)) for lifetime in found)
 
 

@@ -1,12 +1,11 @@
-"""One vector of temporal operators, on Spark: as a batch, or else as a stream.
+"""One vector of temporal operators on Spark, as a batch if possible, otherwise as a stream.
 
-A batch is all rows, and then the end of the stream: nothing in it is late, and what comes out is
-the whole answer. A vector that asks for anything else, such as what was known in between, is a
-stream; see `streamed`.
+In a batch no row is late, and the output is the whole result. A vector that needs more, such as the
+output before the end, is a stream; see `streamed`.
 
-The operators are those of the local host, but laid out in stages by the planner, so that rows of
-different keys are in different buckets. It takes for granted that Spark has computed all columns
-before the first stage; where an operator here computes some, the next one begins a new stage.
+The operators are those of the local host. The planner puts them into stages, so that rows of
+different keys are in different buckets. It expects all columns to be computed before the first
+stage. Here operators compute columns, too, and the next operator then begins a new stage.
 """
 
 from dataclasses import replace
@@ -43,7 +42,7 @@ from tests.conformance.temporal.streams import TIME
 
 
 def run(vector: Vector) -> dict[str, Any]:
-    """Run a vector; whether its values fit, and which rows are late, the local host can tell."""
+    """Run a vector; the local host decides which type fits its values, and which rows are late."""
     try:
         kind, local = fitted(vector)
     except OwnClocksError:
@@ -97,7 +96,7 @@ def _needs_stream(vector: Vector, local: dict[str, Any]) -> bool:
 
 
 def staged(plan: Plan, rows: pa.Schema) -> Plan:
-    """Lay out the only stage of a plan, and those of the streams that come in, by keys."""
+    """Split the only stage of a plan into stages by key, and those of joined streams."""
     (stage,) = plan.stages
     source = replace(plan.source, rows=rows)
     result = Plan(source, plan.clock, plan.late, (Stage((), stage.operators[:1]),))
@@ -114,7 +113,7 @@ def staged(plan: Plan, rows: pa.Schema) -> Plan:
 
 
 def _computed(plan: Plan) -> Plan:
-    """Begin a new stage if columns have been computed: any of them may be the next key."""
+    """Begin a new stage if columns have been computed, because the next key may be one of them."""
     operators = plan.stages[-1].operators
     if not operators or not _computes(operators[-1]):
         return plan

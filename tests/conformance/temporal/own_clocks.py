@@ -1,8 +1,8 @@
 """Rows of a vector whose keys have clocks of their own.
 
-The clocks of keys tick in milliseconds, so one unit of a vector's time is one of them. A low
-watermark is the clock that the stage is given: no key is behind it. A punctuation of a key is a row
-that moves its clock, and is taken out again.
+The clocks of keys count milliseconds, so one unit of a vector's time is a millisecond. A low
+watermark is the clock that is passed to the stage: no key is behind it. A punctuation of a key is a
+row that moves the clock of the key; it is removed from the output.
 """
 
 import json
@@ -27,7 +27,7 @@ from tests.conformance.temporal.streams import END, LATE, TIME
 
 
 def plan_of(vector: dict[str, Any], unit: int) -> Plan:
-    """Make the plan of a vector without a query, given what one unit of its times is."""
+    """Return the plan of a vector without a query; `unit` is one unit of its times."""
     disorder = vector["policies"].get("disorder", {})
     wait = disorder.get("reorder_latency", 0) * unit
     stage = Stage((KEY,), (Sort(TIME), Lifetimes(TIME, END)))
@@ -36,10 +36,10 @@ def plan_of(vector: dict[str, Any], unit: int) -> Plan:
 
 
 class OwnClocks:
-    """A running vector without a query: its rows come out in the order of their keys' clocks."""
+    """A running vector without a query. Rows come out by the clocks of their keys."""
 
     def __init__(self, vector: dict[str, Any], rows: pa.Schema) -> None:
-        """Begin before the first row."""
+        """Start the stage."""
         plan = plan_of(vector, TICK)
         self._wait = plan.clock.wait
         chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
@@ -51,7 +51,7 @@ class OwnClocks:
         """The time and the payload of each late row."""
 
     def step(self, step: Step) -> None:
-        """Take in one event."""
+        """Run one event."""
         if step.restarts:
             self._stage = self._start(self._stage.save())
         rows = [] if step.row is None else [_scaled(step.row)]

@@ -1,8 +1,8 @@
-"""Patterns as the vectors have them: strict, all rows of an instant at once, with a register.
+"""Patterns in the form of vectors: strict, with a register, and one event for each instant.
 
 A register is a value that each event of a match may change, and that conditions may read. Here it
-is computed anew from the events that a match has so far. All rows of an instant are one, unless the
-vector says that they come one by one.
+is recomputed from the events of the match. All rows of an instant are one event, unless the vector
+says that they come one by one.
 """
 
 import json
@@ -33,11 +33,11 @@ from tests.conformance.temporal.streams import Asked, Builder, Stream
 
 AT, NUMBER, ROWS = "at", "number", "rows"
 MANY = {"star": (0, None), "plus": (1, None), "optional": (0, 1)}
-"""How often it must come at least, and may at the most."""
+"""The least and the greatest number of repetitions."""
 
 
 def detect(_: Builder, stream: Stream, asked: Asked) -> Stream:
-    """Look for a pattern; a match lasts from its end until its time is over."""
+    """Detect a pattern. A match counts from its last event until its longest duration is over."""
     durations = [each.duration for each in stream.operators if isinstance(each, Alter)]
     longest = asked.get("max_duration", durations[-1] if durations else None)
     if not isinstance(longest, int):
@@ -54,7 +54,7 @@ def detect(_: Builder, stream: Stream, asked: Asked) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What is asked of the rows of an instant, and how they change the register."""
+    """The condition on the rows of an instant, and their change of the register."""
 
     condition: str
     is_single: bool
@@ -63,7 +63,7 @@ class Node:
     def holds(self, vs: int, rows: list[Any], reg: Any) -> bool:  # noqa: ANN401 - any JSON
         if not self.is_single:
             return bool(expression(self.condition)(evs=rows, vs=vs, reg=reg))
-        # What asks for one row does not look at several.
+        # A condition on a single row is false for several rows.
         return len(rows) == 1 and bool(expression(self.condition)(p=rows[0], vs=vs, reg=reg))
 
     def after(self, vs: int, rows: list[Any], reg: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -75,7 +75,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Asking:
-    """What must hold of a row and the register, and what must not."""
+    """The condition of an event on a row and the register, and conditions that exclude it."""
 
     nodes: dict[str, Node]
     first: Any
@@ -115,7 +115,7 @@ def _automaton(asked: Asked) -> tuple[Automaton, dict[str, Node], Any]:
     arcs = pattern["arcs"] if asked.get("deterministic") and "arcs" in pattern else []
     events = []
     for number, event in enumerate(made.events):
-        # Of ways that are said to exclude each other, the first that can be gone is gone.
+        # In a deterministic automaton, the first arc whose condition holds is taken.
         others = (
             made.events[at].name
             for at, arc in enumerate(arcs[:number])
@@ -146,7 +146,7 @@ def _shape(asked: Asked, nodes: dict[str, Node]) -> Shape:
 
 
 def _of_arcs(asked: Asked, nodes: dict[str, Node]) -> Automaton:
-    """See each arc as an event: it is followed by those that go on from where it leads."""
+    """Turn each arc into an event, followed by the arcs that begin where it ends."""
     arcs = asked["arcs"]
     events = tuple(event for arc in arcs for event in events_of(_event(arc, nodes)))
     return Automaton(
@@ -165,7 +165,7 @@ def _of_arcs(asked: Asked, nodes: dict[str, Node]) -> Automaton:
 
 @dataclass(frozen=True, slots=True)
 class Patterns(Temporal):
-    """`Detect`, between rows that have lifetimes."""
+    """`Detect` on rows with lifetimes."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -184,7 +184,7 @@ class Patterns(Temporal):
 
     @property
     def detect(self) -> Detect:
-        # In the vectors, a match is shorter than its longest time.
+        # In the vectors, a match is shorter than the longest duration; in `Detect` it may be equal.
         return Detect(
             TimeColumn(AT, "us"),
             self.groups,
@@ -204,7 +204,7 @@ class Patterns(Temporal):
 
 
 class Behind:
-    """Chunks behind those of the operator that others are inside of."""
+    """Chunks of an inner operator, numbered after those of the outer one."""
 
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
@@ -258,7 +258,7 @@ class PatternFinder(Settler[Patterns]):
         ).encode()
 
     def _instants(self, begins: Edges) -> pa.Table:
-        """Make one row of all that begin at an instant, or of each."""
+        """Return a row for each instant, or for each row if they come one by one."""
         groups = self._spec.groups
         rows = [
             {AT: at, **row}

@@ -1,8 +1,8 @@
-"""A query as data, made into operators.
+"""A query as data, turned into operators.
 
-A query is a list of steps. Each is one operator of Latecomer, between two that compute columns: in
-front of it what it reads, behind it the new payload. Inside `group_apply` the key of the group goes
-along as a column, and belongs to the key of every operator there.
+A query is a list of steps. Each step is one operator of Latecomer between two that compute columns:
+the one before computes the columns that the operator reads, the one after computes the new payload.
+Inside `group_apply`, the key of the group is a column, and part of the key of every operator.
 """
 
 from dataclasses import replace
@@ -61,7 +61,7 @@ def multicast_union(builder: Builder, stream: Stream, asked: Asked) -> Stream:
 
 
 def combined(builder: Builder, left: Stream, right: Stream, asked: Asked) -> Stream:
-    """Do something with each of two streams, and then put them together."""
+    """Apply a query to each of two streams, and then combine them."""
     combine = asked["combine"]
     left, right = made(builder, left, asked["left"]), made(builder, right, asked["right"])
     return BINARY[combine["op"]](builder, left, right, combine)

@@ -1,4 +1,4 @@
-"""Python expressions over payloads, as operators that look at one row at a time."""
+"""Python expressions over payloads, as operators on single rows."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -15,37 +15,37 @@ from latecomer.operators.temporal.stateless import OfRows
 from tests.conformance.temporal.events import PAYLOAD, encoded
 
 Row = dict[str, Any]
-"""The columns of a row, and in `vs` when it begins."""
+"""The columns of a row, and its start as `vs`."""
 Column = tuple[str, pa.DataType, Callable[[Row], Any]]
 
 MOST_COPIES = 1 << 16
 
 
 class UnfitError(Exception):
-    """Values that are not of the type that was supposed."""
+    """Values are not of the expected type."""
 
 
 def expression(text: str) -> Callable[..., Any]:
-    """Make a function of an expression; the names in it are its arguments."""
+    """Return an expression as a function, whose arguments are the names in it."""
     code = compile(text, text, "eval")
     return lambda **names: eval(code, names)  # noqa: S307 - vectors are part of the tests
 
 
 def of_payload(text: str) -> Callable[[Row], Any]:
-    """Make a function of an expression over a payload and its start."""
+    """Return an expression over a payload and its start as a function of a row."""
     function = expression(text)
     return lambda row: function(p=payload(row), vs=row["vs"])
 
 
 def payload(row: Row, name: str = PAYLOAD) -> Any:  # noqa: ANN401 - any JSON
-    """Read a payload, a key or a group; None where there is no row on this side of a join."""
+    """Return a payload, a key or a group; None if this side of a join has no row."""
     return None if row[name] is None else json.loads(row[name])
 
 
 class Equality:
-    """An equality that a vector brings along: of payloads that are equal, the first stands for all.
+    """An equality given by a vector. The first of equal payloads represents all of them.
 
-    It takes for granted that what is equal to the same is equal.
+    The equality must be transitive.
     """
 
     def __init__(self, text: str) -> None:
@@ -70,7 +70,7 @@ def equality(asked: dict[str, Any]) -> str | None:
 
 
 def same(name: str, given: str | None = None) -> Column:
-    """Keep a column of text, perhaps under another name."""
+    """Keep a column of text, or rename one."""
     return name, pa.string(), itemgetter(given or name)
 
 
@@ -94,7 +94,7 @@ class Columns(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class Payloads(OfRows):
-    """Make any number of payloads of a row; columns other than those of groups are left behind."""
+    """Compute any number of payloads for a row. Only columns of groups are kept."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -112,7 +112,7 @@ class Payloads(OfRows):
         if copy.max(initial=0) >= MOST_COPIES:
             raise AssertionError(f"more than {MOST_COPIES} rows of one")
         result = edges.take(origin)
-        # A begin and its end are turned into as many, in the same order.
+        # A begin and its end give the same number of copies, in the same order.
         ids = np.where(result.id == FINAL, FINAL, result.id * MOST_COPIES + copy)
         columns = {PAYLOAD: pa.array([text for found in made for text in found], pa.string())}
         columns |= {name: result.payload.column(name) for name in self.groups}

@@ -1,4 +1,4 @@
-"""One vector of temporal operators, from beginning to end."""
+"""Run one vector of temporal operators on the local host."""
 
 import json
 from operator import itemgetter
@@ -35,11 +35,11 @@ from tests.conformance.temporal.streams import END, LATE, TIME, Builder, Stream
 Vector = dict[str, Any]
 
 KINDS = (pa.int64(), pa.float64(), pa.string())
-"""What aggregated values may be: the first that fits."""
+"""Types of aggregated values; the first that fits is used."""
 
 
 class GivenEdges(OfRows):
-    """Read begins and ends that arrive one by one; rows that only move the clock are left out."""
+    """Read begins and ends that arrive as single rows, and remove rows that only move the clock."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -51,12 +51,12 @@ class GivenEdges(OfRows):
         rows = rows.filter(pc.field(PAYLOAD) != PROMISE)
         other, number = END.micros(rows, null=FOREVER), rows["id"].to_numpy()
         edges = Edges(TIME.micros(rows), other, number, rows.select(names))
-        # What was moved up to its end or beyond is gone.
+        # A row whose start was moved to its end or beyond is removed.
         return edges.where(edges.is_end & (number >= 0) | (other > edges.at)).batch()
 
 
 def expected(vector: Vector) -> dict[str, Any]:
-    """Say what a vector expects, in the form of `run`."""
+    """Return the expected results of a vector, in the form of `run`."""
     if vector["compare"] == "error":
         return {"error": "LateRowError"}
     told: dict[str, Any] = {"lifetimes": comparable(vector["expected_logical"])}
@@ -77,7 +77,7 @@ def run(vector: Vector) -> dict[str, Any]:
 
 
 def fitted(vector: Vector) -> tuple[pa.DataType, dict[str, Any]]:
-    """Run a vector with the first kind of values that fits; tell which that is, too."""
+    """Run a vector with the first type of values that fits; return the type and the results."""
     unfit = None
     for kind in KINDS:
         try:
@@ -115,12 +115,12 @@ def _run_own_clocks(vector: Vector) -> dict[str, Any]:
 
 
 def may_have_own_clocks(vector: Vector) -> bool:
-    """Return True if keys can have clocks of their own: of one stream, without single ends."""
+    """Return True for one stream without separate ends, whose keys may have clocks of their own."""
     return not vector.get("inputs_right") and not has_ends([vector["inputs"]])
 
 
 def admitted(vector: Vector, found: list[Lifetime]) -> Vector:
-    """Ask the query of rows that the clocks of their keys have let in."""
+    """Return a vector whose inputs are the rows that the clocks of their keys let in."""
     policies = {name: of for name, of in vector["policies"].items() if name == "reshaping"}
     events = [_event(each) for each in sorted(found, key=itemgetter("start"))]
     return {**vector, "policies": policies, "inputs": events}
@@ -133,12 +133,12 @@ def _event(found: Lifetime) -> Event:
 
 
 def query(vector: Vector, kind: pa.DataType, *, as_edges: bool = False) -> tuple[Builder, Stream]:
-    """Make the query of a vector, and what tells of its inputs.
+    """Return the stream of a vector's query, and its builder.
 
     Args:
         vector: The vector.
-        kind: What the values are that are aggregated.
-        as_edges: Whether rows are read as begins and ends, even if no end comes by itself.
+        kind: The type of aggregated values.
+        as_edges: Whether rows are read as begins and ends, even if there are no separate ends.
     """
     inputs: list[list[Event]] = [vector["inputs"], vector.get("inputs_right", [])]
     with_ends = as_edges or has_ends(inputs)
@@ -150,12 +150,12 @@ def query(vector: Vector, kind: pa.DataType, *, as_edges: bool = False) -> tuple
 
 
 def has_ends(inputs: list[list[Event]]) -> bool:
-    """Return True if begins and ends arrive one by one."""
+    """Return True if begins and ends arrive as separate rows."""
     return any(event["kind"] == "end" for events in inputs for event in events)
 
 
 def answer(vector: Vector, found: list[Lifetime]) -> list[str]:
-    """Put what came out in the form in which it is compared."""
+    """Return the output in the form in which it is compared."""
     if vector["compare"] == "data_logical_key_0":
         found = [lifetime for lifetime in found if lifetime[KEY] == 0]
     return comparable(found)
@@ -171,15 +171,15 @@ KEYED = _schema(has_ends=False, has_keys=True)
 
 
 class Running:
-    """A running plan, and what has come out of it."""
+    """A running plan, and its output so far."""
 
     def __init__(self, plan: Plan, rows: pa.Schema, feeds: tuple[int, ...]) -> None:
-        """Begin.
+        """Start the plan.
 
         Args:
-            plan: What to run; it has one stage.
-            rows: What comes in.
-            feeds: Which input each source of the plan reads.
+            plan: The plan, which has one stage.
+            rows: The schema of the input.
+            feeds: The input that each source of the plan reads.
         """
         self._plan, self._rows, self._feeds = plan, rows, feeds
         (stage,) = plan.stages
@@ -191,7 +191,7 @@ class Running:
         """The time and the payload of each late row."""
 
     def step(self, step: Step) -> None:
-        """Take in one event."""
+        """Run one event."""
         if step.restarts:
             self._restart()
         batch = self._rows.empty_table()
@@ -211,7 +211,7 @@ class Running:
             self._pending = []
 
     def _restart(self) -> None:
-        """Save, and go on elsewhere."""
+        """Save the stage, and restore it."""
         saved, before = self._stage.save(), self._chunks
         self._chunks = [MemoryChunks() for _ in before]
         for chunks, old in zip(self._chunks, before, strict=True):

@@ -1,12 +1,12 @@
 """One vector of temporal operators, as a stream on Spark.
 
-This is for vectors that a batch cannot say: rows are late, a checkpoint is taken, or the stream
-does not end. Spark's clock is told by rows far ahead, as in `tests.conformance.lanes`, and counts
-milliseconds; so a unit of the vector is one of them.
+This is for vectors that cannot be a batch: rows are late, a checkpoint is taken, or the stream does
+not end. Rows far ahead move Spark's clock, as in `tests.conformance.lanes`. The clock counts
+milliseconds, so one unit of the vector is a millisecond.
 
-A micro-batch has as many rows as one clock will do for. A late row needs the clock at which it is
-late; others only one that is not beyond theirs, since what comes out by the end does not depend on
-when it does.
+A micro-batch takes as many rows as one clock is right for. A late row needs the clock at which it
+is late. Other rows need a clock that is not after theirs, since the final output does not depend on
+when it comes out.
 """
 
 import json
@@ -44,11 +44,11 @@ SPANS = {
     *("amount", "duration", "end", "limit", "max_duration", "offset"),
     *("period", "progress", "size", "start", "timeout"),
 }
-"""What is a time or a span in a query."""
+"""Names of times and spans in a query."""
 
 
 def scaled(vector: Vector) -> Vector:
-    """Write a vector in microseconds, of which a unit has a thousand."""
+    """Return a vector in microseconds; one unit is a thousand of them."""
     if "point_at_end" in str(vector["query"]):
         raise NotApplicableError("a point lasts a microsecond, and Spark's clock counts thousands")
     policies = {name: _of_policy(of) for name, of in vector["policies"].items()}
@@ -79,7 +79,7 @@ def _of_policy(policy: Any) -> Any:  # noqa: ANN401 - a word, or what a policy s
 
 def _of_query(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any part of a query
     if isinstance(part, dict):
-        # In a pattern, a start is a state.
+        # In a pattern, `start` is a state.
         inside = name if name == "pattern" else None
         return {key: _of_query(value, inside or key) for key, value in part.items()}
     if isinstance(part, list):
@@ -91,7 +91,7 @@ def _of_query(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any part of a
 
 @dataclass(frozen=True, slots=True)
 class Shown(OfRows):
-    """Copy what is hidden from users: when a row begins or ends, and which one it is."""
+    """Copy the columns that are hidden from users: the edge of a row, and its id."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -109,17 +109,17 @@ class Batch:
     """One micro-batch."""
 
     rows: dict[int, Rows] = field(default_factory=dict)
-    """By the input."""
+    """Rows by input."""
     clock: int = NEVER
-    """What is known from the next one on."""
+    """The clock from the next micro-batch on."""
     is_restarted: bool = False
     """Whether the query is stopped and started again before it."""
     is_shown: bool = True
-    """Whether what comes out is part of the answer."""
+    """Whether its output is part of the result."""
 
 
 def laid_out(steps: Iterator[Step]) -> tuple[list[Batch], bool]:
-    """Put steps into micro-batches; return whether the stream ends, too."""
+    """Put steps into micro-batches; return them, and whether the stream ends."""
     batches, known, all_steps = [Batch()], NEVER, list(steps)
     ends = bool(all_steps) and all_steps[-1].watermark == FOREVER
     shown = [n for n, step in enumerate(all_steps) if step.flushes and step.watermark != FOREVER]
@@ -146,13 +146,13 @@ def run(
     stream: Stream,
     staged: Callable[[Plan, pa.Schema], Plan],
 ) -> tuple[list[Lifetime], list[list[Any]]]:
-    """Run a vector that is scaled; return the lifetimes that came out, and the rows that were late.
+    """Run a scaled vector; return the lifetimes in the output, and the late rows.
 
     Args:
         vector: The vector.
-        builder: What makes its streams.
+        builder: The builder of its streams.
         stream: Its query.
-        staged: Lays out a plan in stages.
+        staged: Splits a plan into stages.
     """
     batches, ends = laid_out(Arrival(vector, builder.inputs).steps())
     rows = [row for batch in batches for some in batch.rows.values() for row in some]
@@ -174,7 +174,7 @@ def run(
 def run_own_clocks(
     vector: Vector, plan: Plan, schema: pa.Schema
 ) -> tuple[list[Lifetime], list[list[Any]]]:
-    """Do the same where each key has a clock of its own: keys go side by side, row by row."""
+    """Run a vector with a clock for each key; each micro-batch has the next row of every key."""
     steps = [*Arrival(vector, [vector["inputs"], []], own_clocks=True).steps()]
     if any(step.watermark not in (NEVER, FOREVER) for step in steps):
         raise NotApplicableError("where each key has a clock, no other clock is asked on Spark")
@@ -198,7 +198,7 @@ def run_own_clocks(
 
 
 def timed(plan: Plan, wait: int) -> Plan:
-    """Let a plan, and those of the streams that come in, wait longer than all times."""
+    """Return a plan whose wait, and that of joined streams, is longer than all times."""
     stages = tuple(stage.with_rights(lambda right: timed(right, wait)) for stage in plan.stages)
     source = replace(plan.source, before_1970=True)
     return replace(plan, source=source, clock=OneClock((wait,)), stages=stages)
@@ -207,7 +207,7 @@ def timed(plan: Plan, wait: int) -> Plan:
 def _streamed(
     plan: Plan, tables: list[list[pa.Table]], batches: list[Batch], *, ends: bool
 ) -> tuple[list[Lifetime], list[list[Any]]]:
-    """Run a plan on the tables of each of its inputs, one in a micro-batch."""
+    """Run a plan on the tables of its inputs, one table for each micro-batch."""
     session = lc.session()
     ready: dict[int, pa.Table] = {}
     late: dict[int, Rows] = {}
@@ -245,15 +245,15 @@ def _streamed(
 
 
 def _told(rows: pa.Table) -> pa.Table:
-    """Undo `Shown`, and leave out what only moves a clock."""
+    """Undo `Shown`, and remove rows that only move a clock."""
     names = {name[4:]: name for name in OWN if name[4:] in rows.column_names}
     return rows.rename_columns(names).filter(pc.field(PAYLOAD) != PROMISE)
 
 
 def _table(batch: Batch, feed: int, number: int, schema: pa.Schema, wait: int) -> pa.Table:
-    """Write the rows of an input, and one that tells the clock."""
+    """Return the rows of an input, and a row that moves the clock."""
     rows = [*batch.rows.get(feed, [])]
-    # What a query makes up itself is there from the beginning, and complete.
+    # An input that the query adds itself is complete from the beginning.
     clock = wait if feed >= CONSTANT and not number else batch.clock
     if clock != NEVER:
         time = clock + wait

@@ -1,4 +1,4 @@
-"""Streams of a query, and what all of them have in common."""
+"""Streams of a query, and their builder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from tests.conformance.temporal.rows import Column, Columns, Payloads, Row, payl
 TIME, END = TimeColumn("time", "us"), TimeColumn("end", "us")
 LATE: dict[str, LatePolicy] = {"Throw": "raise", "Drop": "divert", "Adjust": "adjust"}
 RIGHT = "r"
-"""The payload of the right stream, where it must not be called as that of the left one."""
+"""The payload of the right stream, if it needs another name than that of the left stream."""
 
 Asked = dict[str, Any]
 """One step of a query."""
@@ -26,10 +26,10 @@ Asked = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Operators one after the other."""
+    """A chain of operators."""
 
     feeds: tuple[int, ...]
-    """Which input it reads; then, which ones are read by the streams that come in to it."""
+    """The input that it reads, followed by the inputs of the streams that join it."""
     operators: tuple[Operator, ...]
     groups: tuple[str, ...]
 
@@ -38,42 +38,42 @@ class Stream:
         return replace(self, operators=(*self.operators, *operators))
 
     def columns(self, *columns: Column) -> "Stream":
-        """Compute columns; those of groups are kept."""
+        """Compute columns, and keep those of groups."""
         return self.then(Columns((*columns, *map(same, self.groups))))
 
     def payloads(self, of: Callable[[Row], list[Any]]) -> "Stream":
-        """Make payloads, any number of each row; columns of operators are left behind."""
+        """Compute any number of payloads for each row; columns of operators are removed."""
         return self.then(Payloads(of, self.groups))
 
     def payload(self, of: Callable[[Row], Any] = payload) -> "Stream":
-        """Make the payload of each row, or keep it."""
+        """Compute the payload of each row, or keep it."""
         return self.payloads(lambda row: [of(row)])
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes streams of inputs."""
+    """Makes streams from inputs."""
 
     rows: pa.Schema
-    """What comes in."""
+    """The schema of the input."""
     reader: Operator
     """Gives rows their lifetimes."""
     late: LatePolicy
     kind: pa.DataType
-    """What the values are that are aggregated."""
+    """The type of aggregated values."""
     inputs: list[list[Event]]
-    """The inputs; those that a query makes up are added."""
+    """The inputs, followed by those that the query adds itself."""
 
     def source(self, number: int) -> Stream:
-        """Read an input."""
+        """Return a stream of an input."""
         groups = (KEY,) if KEY in self.rows.names else ()
         return Stream((number,), (Sort(TIME), self.reader), groups)
 
     def plan(self, stream: Stream) -> Plan:
-        """Say the same as a plan."""
+        """Return a stream as a plan."""
         return Plan(Source(TIME), OneClock((0,)), self.late, (Stage((), stream.operators),))
 
     def meet(self, left: Stream, right: Stream, operator: Binary) -> Stream:
-        """Let another stream come in."""
+        """Join another stream to a stream."""
         meeting = Meeting(operator, self.plan(right), self.rows)
         return replace(left.then(meeting), feeds=left.feeds + right.feeds)

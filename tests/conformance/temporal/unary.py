@@ -99,7 +99,7 @@ def extend(_: Builder, stream: Stream, asked: Asked) -> Stream:
 
 
 def session(_: Builder, stream: Stream, asked: Asked) -> Stream:
-    # A maximum of 0 is none.
+    # A maximum of 0 means no maximum.
     closing = Closing(asked["timeout"], asked["max_duration"] or None)
     return stream.then(Session(stream.groups, closing))
 
@@ -109,7 +109,7 @@ def shift(_: Builder, stream: Stream, asked: Asked) -> Stream:
 
 
 def alter_lifetime(builder: Builder, stream: Stream, asked: Asked) -> Stream:
-    """Let rows begin a constant time later, and last for as long as is said."""
+    """Shift starts by a constant, and set the durations."""
     start = expression(str(asked.get("start", "vs")))
     amount, somewhere = start(vs=0), 1_000_000
     if start(vs=somewhere) != somewhere + amount:

@@ -1,7 +1,7 @@
-"""Windows as the vectors have them: changes of lifetimes.
+"""Windows in the form of vectors: changes of lifetimes.
 
-Latecomer has windows of its own, labelled by their start. These here are told by their end: a row
-counts from the first instant of the grid that is not before it, for as long as the window is.
+Latecomer's own windows are labelled by their start. Windows of vectors are labelled by their end: a
+row counts for the length of a window, from the first instant of the grid at or after it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from latecomer.time import FOREVER, NEVER, Times
 
 @dataclass(frozen=True, slots=True)
 class Hop(OfRows):
-    """Let each row count in the windows that it belongs to, once they have ended."""
+    """Make each row count in its windows, once they have ended."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -33,7 +33,7 @@ class Hop(OfRows):
         is_even = self.size % self.period == 0 or self.period > self.size
         ends = starts + self.size if is_even else self._up(edges.at + self.size)
         result = Edges(starts, ends, np.full(len(edges), FINAL), edges.payload)
-        # Where windows leave gaps, what is in a gap is in none of them.
+        # If there are gaps between windows, a row in a gap is in none of them.
         return result.where(starts - edges.at < self.size).batch()
 
     def _up(self, times: Times) -> Times:
@@ -42,7 +42,7 @@ class Hop(OfRows):
 
 @dataclass(frozen=True, slots=True)
 class QuantizeProgressively(OfRows):
-    """Quantize lifetimes, but let them begin on a finer grid."""
+    """Quantize lifetimes, with starts on a finer grid."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 

@@ -42,7 +42,7 @@ def test_the_arrival_column_is_fine_enough_for_a_delay(
     assert result.schema.field("arrival").type == expected
 
 
-def test_arrivals_in_a_coarse_unit_are_what_was_counted() -> None:
+def test_arrivals_in_a_coarse_unit_match_the_counted_fraction() -> None:
     rows = seconds(*range(2_000))
 
     result = disorder(rows, fraction=0.3, delay="uniform:1500ms:9500ms")
@@ -80,7 +80,7 @@ def test_a_column_with_a_name_of_ours_is_refused(name: str) -> None:
         disorder(rows, fraction=0)
 
 
-def test_a_column_that_says_when_rows_arrived_may_have_our_name() -> None:
+def test_the_arrival_column_may_have_the_name_that_we_use() -> None:
     rows = seconds(2, 1).append_column("arrival", pa.array([20, 10]))
 
     assert disorder(rows, fraction=0, arrival="arrival")["time"].to_pylist() == [1, 2]

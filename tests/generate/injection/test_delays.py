@@ -67,7 +67,7 @@ def test_normal_delays_have_mean_and_deviation() -> None:
     assert (drawn.mean(), drawn.std()) == (pytest.approx(100, 0.01), pytest.approx(10, 0.01))
 
 
-def test_what_is_cut_off_does_not_pile_up_at_the_edge() -> None:
+def test_cut_delays_do_not_pile_up_at_the_limit() -> None:
     drawn = seconds("normal:0s:10s:1s:15s")
 
     assert np.count_nonzero(drawn == 1) < 5

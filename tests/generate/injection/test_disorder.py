@@ -22,7 +22,7 @@ SECOND = 1_000_000
 TIME = TimeColumn("time", "us")
 
 
-# --- what is promised ---------------------------------------------------------------------
+# --- guarantees ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.01, 0.3, 0.75])
@@ -30,7 +30,7 @@ TIME = TimeColumn("time", "us")
     "delay",
     ["uniform:1s:60s", "constant:5s", "exponential:3s", "normal:9s:3s", "zipf:2:1s:90s"],
 )
-def test_the_fraction_asked_for_is_the_true_one(fraction: float, delay: str) -> None:
+def test_the_requested_fraction_is_the_true_one(fraction: float, delay: str) -> None:
     result = disorder(stream(), fraction=fraction, delay=delay)
 
     assert fraction_of(result) == pytest.approx(fraction, abs=0.002)
@@ -63,7 +63,7 @@ def test_rows_and_times_stay_and_arrivals_ascend(
 
 
 @given(times=st.lists(st.integers(-50, 50), max_size=40), seed=st.integers(0, 99))
-def test_with_a_wait_long_enough_nothing_shows(times: list[int], seed: int) -> None:
+def test_with_a_long_enough_wait_disorder_changes_nothing(times: list[int], seed: int) -> None:
     rows = seconds(*sorted(times))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lc.FractionWarning)
@@ -106,7 +106,7 @@ def test_a_larger_fraction_delays_the_same_rows_and_some_more() -> None:
     assert delayed(0.1) < delayed(0.3)
 
 
-# --- the disorder that is there already ---------------------------------------------------
+# --- disorder in the source ---------------------------------------------------------------
 
 
 def test_rows_out_of_order_in_the_source_count_and_stay() -> None:
@@ -127,7 +127,7 @@ def test_rows_out_of_order_in_the_source_count_and_stay() -> None:
     assert seen[0].delayed == pytest.approx(0.3 * source.num_rows, rel=0.1)
 
 
-def test_more_disorder_than_asked_for_is_left_as_it_is() -> None:
+def test_more_disorder_than_requested_is_left_unchanged() -> None:
     source = disorder(stream(), fraction=0.4).drop_columns(["arrival"])
 
     with pytest.warns(lc.FractionWarning, match=r"asked for 10.00 %.*got 40.*in the source"):
@@ -143,7 +143,7 @@ def test_a_table_has_arrived_in_the_order_of_its_rows() -> None:
     assert result["arrival"].to_pylist() == [10, 14, 14, 19, 19]
 
 
-def test_an_arrival_column_says_in_which_order_rows_came() -> None:
+def test_an_arrival_column_gives_the_order_of_rows() -> None:
     result = disorder(seconds(1, 2, 3, came=[30, 10, 20]), fraction=1 / 3, arrival="came")
 
     assert result["time"].to_pylist() == [2, 3, 1]
@@ -159,7 +159,7 @@ def test_an_arrival_column_of_that_name_is_replaced() -> None:
     assert fraction_of(result) == pytest.approx(0.5, abs=0.002)
 
 
-# --- when it cannot be done ---------------------------------------------------------------
+# --- impossible requests ------------------------------------------------------------------
 
 
 def test_delays_shorter_than_the_gaps_overtake_nothing() -> None:
@@ -175,7 +175,7 @@ def test_a_few_rows_cannot_meet_every_fraction() -> None:
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), "0.3", None, True])
-def test_a_fraction_that_is_none(fraction: object) -> None:
+def test_an_invalid_fraction_is_refused(fraction: object) -> None:
     with pytest.raises(lc.OptionError, match=r"fraction must be from 0 to 1; got .*\n.*30 %"):
         disorder(seconds(1), fraction=fraction)
 

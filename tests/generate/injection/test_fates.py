@@ -21,7 +21,7 @@ def injection(*patterns: Pattern, delay: str = "constant:5s", **more: int) -> In
 
 
 def fates(asked: Injection, times: list[int | None], names: list[str] | None = None) -> Fates:
-    """Find the fates of rows that arrive when they happen."""
+    """Return the fates of rows that arrive at their times."""
     rows = pa.table(
         {"time": pa.array(times, pa.int64()), "name": names or [f"n{i}" for i in range(len(times))]}
     )
@@ -73,11 +73,11 @@ def test_a_drift_makes_delays_longer_at_its_peak() -> None:
     assert delays.tolist() == [5 * SECOND, 15 * SECOND, 5 * SECOND]
 
 
-def test_an_outage_holds_back_what_would_arrive_in_it() -> None:
+def test_an_outage_holds_back_rows_that_would_arrive_in_it() -> None:
     found = fates(injection(Outage(at="10s", lasts="10s")), [9 * SECOND, 10 * SECOND, 19 * SECOND])
 
     assert found.early.tolist() == [9 * SECOND, 20 * SECOND, 20 * SECOND]
-    # Delayed by 5 seconds, the first would arrive in it, and the last behind it.
+    # Delayed by 5 seconds, the first row would arrive in the outage, and the last row after it.
     assert found.late.tolist() == [20 * SECOND, 20 * SECOND, 24 * SECOND]
 
 
@@ -106,7 +106,7 @@ def part(times: list[int], base: list[int], late: list[int], draws: list[float])
     )
 
 
-# In the source, the row of time 2 comes behind that of time 3.
+# In the source, the row of time 2 comes after that of time 3.
 STREAM = part([1, 2, 3, 4], [1, 3, 2, 4], [9, 9, 9, 9], [0.1, 0.2, 0.3, 0.4])
 
 
@@ -122,11 +122,11 @@ def test_rows_that_are_to_be_left_are_never_delayed() -> None:
 
 def test_rows_out_of_order_and_rows_delayed_are_counted() -> None:
     assert STREAM.count(NOTHING, NOBODY) == (1, 0)
-    # The first row comes at 9, behind all others, and the second is so already.
+    # The first row comes at 9, after all others; the second is already out of order.
     assert STREAM.count(0.15, NOBODY) == (2, 1)
 
 
-def test_what_comes_after_this_stretch_of_time_overtakes_too() -> None:
+def test_rows_after_this_stretch_of_time_overtake_too() -> None:
     first_of_later = (0, 0)
 
     assert STREAM.count(NOTHING, first_of_later)[0] == 4
@@ -134,5 +134,5 @@ def test_what_comes_after_this_stretch_of_time_overtakes_too() -> None:
     assert STREAM.first(0.15)[0] == 2
 
 
-def test_what_never_arrives_stays_so() -> None:
+def test_rows_that_never_arrive_stay_lost() -> None:
     assert injection()._rounded(np.array([NEVER, 3])).tolist() == [NEVER, 3]

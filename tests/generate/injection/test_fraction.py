@@ -43,7 +43,7 @@ def test_a_narrow_peak_between_two_tries_is_climbed() -> None:
     assert best.out_of_order / ROWS == pytest.approx(0.9, abs=0.0005)
 
 
-def test_what_is_out_of_order_already_is_left_as_it_is() -> None:
+def test_rows_that_are_already_out_of_order_are_not_delayed() -> None:
     best, undelayed = found(0.3, lambda share: 0.4 + share / 2)
 
     assert best == undelayed == Found(0, 400_000, 0)

@@ -38,7 +38,7 @@ def test_the_report_says_what_was_done() -> None:
     assert "interleaved" in str(report)
 
 
-def test_rows_without_a_time_are_told() -> None:
+def test_rows_without_a_time_are_reported() -> None:
     text = str(reported(seconds(1, None, 2, None, 3), fraction=0))
 
     assert text.startswith("5 rows, 0.00 % of them out of order")

@@ -1,4 +1,4 @@
-"""Disorder on Spark: the same as without, whatever the partitioning."""
+"""Disorder on Spark is the same as without Spark, in any partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers do, on Arrow batches; that Spark gives what a table gives is in test_spark.py."""
+"""The functions that workers run, on Arrow batches. For queries on Spark see test_spark.py."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fates() -> list[pa.RecordBatch]:
 
 
 def together(parcels: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Put parcels in order of their numbers, as Spark does."""
+    """Return parcels in order of their numbers, as Spark does."""
     return sorted(parcels, key=lambda parcel: parcel["number"][0].as_py())
 
 
@@ -110,7 +110,7 @@ def test_the_first_row_to_come_is_found_in_each_part() -> None:
 def test_rows_out_of_order_are_counted_with_what_is_known_of_later_parts() -> None:
     found = table(source_counts([(2, 2), NOBODY], fates()))
 
-    # The row of time 3 comes at 3, behind that of time 5, which comes at 2.
+    # The row of time 3 comes at 3, after that of time 5, which comes at 2.
     assert found["rows"].to_pylist() == [1, 0]
 
 
@@ -168,5 +168,5 @@ def test_counts_and_arrivals_are_those_of_one_table(share: float) -> None:
     if share == NOTHING:
         assert (delayed, out_of_order) == (0, disorder_table(ROWS, INJECTION)[1].undelayed[1])
     if share == 1:
-        # All but the row without a time, and the one that is out of order already.
+        # All rows except that without a time, and that which is already out of order.
         assert delayed == 3

@@ -1,4 +1,4 @@
-"""Spark 4.1 has not what the source "latecomer.replay" is made of."""
+"""Spark 4.1 lacks the interfaces that the source "latecomer.replay" needs."""
 
 from importlib.util import find_spec
 

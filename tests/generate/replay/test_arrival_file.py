@@ -30,7 +30,7 @@ def test_arrivals_are_read_from_a_row_to_the_end_of_its_row_group(
 
 
 @pytest.mark.parametrize("footer", [True, False])
-def test_the_last_arrival_of_a_row_group_is_told_unless_it_is_that_of_the_file(
+def test_the_last_arrival_of_a_row_group_is_known_unless_it_is_that_of_the_file(
     tmp_path: Path, *, footer: bool
 ) -> None:
     file = opened(record(tmp_path / "a.parquet", [1, 3, 3, 8, 9], group=2, footer=footer))
@@ -38,7 +38,7 @@ def test_the_last_arrival_of_a_row_group_is_told_unless_it_is_that_of_the_file(
     assert [file.last(row) for row in range(5)] == [3, 3, 8, 8, None]
 
 
-def test_a_footer_tells_the_first_and_last_arrivals_of_groups_without_reading_them(
+def test_the_footer_has_the_first_and_last_arrivals_of_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = opened(record(tmp_path / "a.parquet", [1, 3, 3, 8, 9], group=2))
@@ -67,7 +67,7 @@ def test_a_row_without_an_arrival_is_refused(tmp_path: Path) -> None:
         Arrivals(str(path), ARRIVAL).ahead(START)
 
 
-def test_an_arrival_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_arrival_column_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     path = str(record(tmp_path / "a.parquet", [1]))
     with pytest.raises(ColumnNotFoundError, match=r'no column "at" in .*; it has "arrival", "id"'):
         Arrivals(path, TimeColumn("at"))
@@ -81,7 +81,7 @@ def test_an_arrival_that_is_none_is_refused(tmp_path: Path) -> None:
         Arrivals(path, ARRIVAL)
 
 
-def test_a_large_file_is_known_by_what_its_footer_and_its_ends_say(tmp_path: Path) -> None:
+def test_a_large_file_is_identified_by_its_footer_and_its_ends(tmp_path: Path) -> None:
     numbers = np.arange(100_000)
     whole = pa.table({"arrival": numbers, "n": numbers})
     marks = set()

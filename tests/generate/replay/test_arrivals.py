@@ -30,7 +30,7 @@ Files = dict[str, list[int]]
 
 @st.composite
 def recordings(draw: st.DrawFn) -> Files:
-    """Few arrivals, so that many are equal, within files and between them."""
+    """Draw few different arrivals, so that many are equal, within files and between them."""
     names = draw(st.lists(st.sampled_from("abcd"), min_size=1, unique=True))
     return {name: sorted(draw(st.lists(st.integers(0, 9), max_size=12))) for name in names}
 
@@ -70,7 +70,7 @@ def test_any_cut_by_rows_gives_the_merge(
             end = arrivals.ahead(position, rows=size)
             seen.append(ids(arrivals, position, end))
             assert len(seen[-1]) == size or end.rows == arrivals.end().rows
-            # Through JSON, as a checkpoint keeps it, and on with nothing remembered.
+            # The state goes through JSON, as in a checkpoint, to a walk that remembers nothing.
             position = Position.from_offset(json.loads(json.dumps(end.to_offset())))
         assert list(chain.from_iterable(seen)) == in_order(files)
         assert arrivals.ahead(position) == position
@@ -83,7 +83,7 @@ def test_any_cut_by_rows_gives_the_merge(
     footer=st.booleans(),
     cuts=st.lists(st.integers(-1, 11)),
 )
-def test_any_cut_by_arrival_gives_what_arrived_before_it(
+def test_any_cut_by_arrival_gives_the_rows_before_it(
     *, files: Files, group: int, footer: bool, cuts: list[int]
 ) -> None:
     with recorded(files, group, footer=footer) as arrivals:
@@ -96,7 +96,7 @@ def test_any_cut_by_arrival_gives_what_arrived_before_it(
             assert arrivals.next_arrival(position) == min(left, default=None)
 
 
-def test_a_file_that_is_added_joins_where_the_replay_stands(tmp_path: Path) -> None:
+def test_an_added_file_joins_at_the_position_of_the_replay(tmp_path: Path) -> None:
     record(tmp_path / "b.parquet", [1, 5, 9])
     arrivals = Arrivals(str(tmp_path), ARRIVAL)
     position = arrivals.ahead(START, rows=2)
@@ -159,12 +159,12 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
         Position(7, 1, 9).to_offset() | {"arrival": 8},
     ],
 )
-def test_a_position_that_is_none_is_refused(offset: dict[str, object]) -> None:
+def test_an_invalid_position_is_refused(offset: dict[str, object]) -> None:
     with pytest.raises(StateFormatError, match=r"not the position of a replay: .*\nHint"):
         Position.from_offset(offset)
 
 
-def test_a_file_that_was_begun_may_not_go_away(tmp_path: Path) -> None:
+def test_a_partly_read_file_must_not_disappear(tmp_path: Path) -> None:
     record(tmp_path / "a.parquet", [1, 2])
     begun = Arrivals(str(tmp_path), ARRIVAL).ahead(START, rows=1)
     (tmp_path / "a.parquet").rename(tmp_path / "b.parquet")

@@ -14,7 +14,7 @@ SECOND = 1_000_000
 
 
 class Hands:
-    """A wall clock that moves when somebody sleeps, or when a file takes long to write."""
+    """A wall clock that only advances in `sleep`, and while a slow file is written."""
 
     def __init__(self) -> None:
         self.seconds = 50.0
@@ -65,7 +65,7 @@ def test_a_stopped_replay_goes_on_after_the_last_file(tmp_path: Path) -> None:
     assert len(list(replay_to_directory(path, tmp_path / "out", BySpan(10)))) == 1
 
 
-def test_with_a_speed_each_tick_writes_what_has_arrived(tmp_path: Path) -> None:
+def test_with_a_speed_each_tick_writes_the_rows_that_have_arrived(tmp_path: Path) -> None:
     times = [0, 30 * SECOND, 60 * SECOND, 61 * SECOND, 400 * SECOND]
     path = str(record(tmp_path / "a.parquet", times))
     hands = Hands()
@@ -79,7 +79,7 @@ def test_with_a_speed_each_tick_writes_what_has_arrived(tmp_path: Path) -> None:
     assert seen == [(50, 0, 0), (50, 1, 0), (51, 3, 0), (52, 4, 0), (57, 5, 0)]
 
 
-def test_who_writes_too_slowly_is_behind_and_says_so(
+def test_a_replay_that_writes_too_slowly_reports_that_it_is_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(record(tmp_path / "a.parquet", [second * SECOND for second in range(10)]))
@@ -99,7 +99,7 @@ def test_who_writes_too_slowly_is_behind_and_says_so(
     assert str(steps[-1]) == "10 of 10 rows in 4 files; at worst 2 seconds behind."
 
 
-def test_who_sleeps_a_little_too_long_is_not_behind(tmp_path: Path) -> None:
+def test_a_replay_that_sleeps_slightly_too_long_is_not_behind(tmp_path: Path) -> None:
     path = str(record(tmp_path / "a.parquet", [second * SECOND for second in range(5)]))
     hands = Hands()
     wall = Wall(now=hands.wall.now, sleep=lambda seconds: hands.sleep(seconds + 0.01))
@@ -130,7 +130,7 @@ def test_without_ticks_each_row_comes_when_it_is_due_and_the_time_between_is_sle
 
 
 @pytest.mark.parametrize("every", [0, SECOND])
-def test_nobody_sleeps_longer_than_the_system_can(tmp_path: Path, every: int) -> None:
+def test_a_sleep_is_never_longer_than_the_system_allows(tmp_path: Path, every: int) -> None:
     path = str(record(tmp_path / "a.parquet", [0, 200_000 * SECOND]))
     hands = Hands()
     slept = []

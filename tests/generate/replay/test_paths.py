@@ -46,7 +46,7 @@ def test_a_file_that_is_named_is_taken_whatever_its_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("below", ["none", "none/*.parquet", "empty"])
-def test_where_there_are_no_files_nothing_can_be_replayed(tmp_path: Path, below: str) -> None:
+def test_without_files_there_is_nothing_to_replay(tmp_path: Path, below: str) -> None:
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(

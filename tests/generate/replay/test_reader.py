@@ -1,4 +1,4 @@
-"""What Spark calls for each micro-batch, called without Spark."""
+"""The methods that Spark calls for each micro-batch, called without Spark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(source: ReplayReader, start: dict, end: dict) -> list[str]:
     ]
 
 
-def test_each_micro_batch_ends_where_the_rhythm_says(tmp_path: Path) -> None:
+def test_each_micro_batch_ends_at_the_rhythm(tmp_path: Path) -> None:
     source = reader(record(tmp_path / "a.parquet", [1, 2, 3, 4, 5]), rowsPerBatch="2")
     seen, at = [], source.initialOffset()
     for _ in range(4):
@@ -51,7 +51,7 @@ def test_each_micro_batch_ends_where_the_rhythm_says(tmp_path: Path) -> None:
     assert seen == [["a0", "a1"], ["a2", "a3"], ["a4"], []]
 
 
-def test_what_is_due_is_told_beside_what_is_read(tmp_path: Path) -> None:
+def test_due_rows_are_reported_beside_the_rows_read(tmp_path: Path) -> None:
     source = reader(record(tmp_path / "a.parquet", [1, 2, 3, 4, 5]), rowsPerBatch="2")
 
     end = source.latestOffset(source.initialOffset(), source.getDefaultReadLimit())
@@ -60,7 +60,7 @@ def test_what_is_due_is_told_beside_what_is_read(tmp_path: Path) -> None:
     assert source.reportLatestOffset()["rows"] == 5
 
 
-def test_all_that_is_available_is_read_if_spark_asks_for_it(tmp_path: Path) -> None:
+def test_all_available_rows_are_read_if_spark_requests_it(tmp_path: Path) -> None:
     source = reader(record(tmp_path / "a.parquet", [1, 2, 3, 4, 5]), rowsPerBatch="2")
 
     end = source.latestOffset(source.initialOffset(), ReadAllAvailable())
@@ -68,7 +68,7 @@ def test_all_that_is_available_is_read_if_spark_asks_for_it(tmp_path: Path) -> N
     assert rows(source, source.initialOffset(), end) == ["a0", "a1", "a2", "a3", "a4"]
 
 
-def test_files_that_are_added_are_seen_unless_the_query_takes_what_is_there(tmp_path: Path) -> None:
+def test_added_files_are_read_unless_the_query_reads_only_available_ones(tmp_path: Path) -> None:
     record(tmp_path / "b.parquet", [5, 6])
     open_end, bounded = (reader(tmp_path, rowsPerBatch="1") for _ in range(2))
     bounded.prepareForTriggerAvailableNow()

@@ -26,7 +26,7 @@ class Wall:
 def batches(
     rhythm: Rhythm, arrivals: Arrivals, position: Position | None = None
 ) -> list[list[str]]:
-    """Step on until nothing is due."""
+    """Step on until no batch is due."""
     position = position or Position()
     seen = []
     while (end := rhythm.step(arrivals, position)) != position:
@@ -39,7 +39,7 @@ def seconds(path: Path, *arrivals: float) -> Arrivals:
     return Arrivals(str(record(path / "a.parquet", [round(a * SECOND) for a in arrivals])), ARRIVAL)
 
 
-def test_by_rows_the_last_batch_has_what_is_left(tmp_path: Path) -> None:
+def test_by_rows_the_last_batch_has_the_remaining_rows(tmp_path: Path) -> None:
     arrivals = seconds(tmp_path, 1, 2, 3, 4, 5)
 
     assert batches(ByRows(2), arrivals) == [["a0", "a1"], ["a2", "a3"], ["a4"]]
@@ -101,7 +101,7 @@ def test_by_clock_a_row_is_due_when_its_arrival_is_reached(tmp_path: Path) -> No
     assert rhythm.wait(arrivals, rhythm.step(arrivals, begun)) is None
 
 
-def test_by_clock_what_a_slow_reader_has_not_taken_stays_due(tmp_path: Path) -> None:
+def test_by_clock_rows_that_a_slow_reader_has_not_read_stay_due(tmp_path: Path) -> None:
     arrivals = seconds(tmp_path, 0, 1, 2, 3, 4)
     wall = Wall()
     rhythm = ByClock(1, max_rows=2, now=wall)
@@ -129,7 +129,7 @@ def test_by_clock_a_resumed_replay_neither_skips_nor_catches_up(tmp_path: Path) 
     assert batches(second, arrivals, position) == [["a2"]]
 
 
-def test_by_clock_nothing_to_play_starts_no_clock(tmp_path: Path) -> None:
+def test_by_clock_the_clock_does_not_start_without_rows(tmp_path: Path) -> None:
     arrivals = seconds(tmp_path)
     wall = Wall()
     rhythm = ByClock(1e300, now=wall)

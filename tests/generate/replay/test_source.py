@@ -1,4 +1,4 @@
-"""The source on Spark. Which rows are in which batch is tested without it, in test_rhythm.py."""
+"""The source on Spark. For the rows of each batch see test_rhythm.py, which needs no Spark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load(spark: SparkSession, path: Path, **options: object) -> DataFrame:
 
 
 def run(df: DataFrame, checkpoint: Path, *, fail_in: int = -1) -> Batches:
-    """Run to the end, or into an error in a micro-batch, and say what was in each."""
+    """Run to the end or to an error; return the rows of each micro-batch."""
     seen: Batches = {}
 
     def keep(rows: DataFrame, number: int) -> None:
@@ -54,7 +54,7 @@ def run(df: DataFrame, checkpoint: Path, *, fail_in: int = -1) -> Batches:
 
 
 def expected(path: Path, rhythm: Rhythm) -> Batches:
-    """The batches of the local walk, each sorted: tasks read file by file."""
+    """Return the batches of the local walk, each sorted, because tasks read file by file."""
     arrivals = Arrivals(str(path), ARRIVAL)
     position, seen = Position(), {}
     while (end := rhythm.step(arrivals, position)) != position:
@@ -106,7 +106,7 @@ def test_with_a_speed_rows_come_when_they_are_due_and_the_backlog_shows(
         seen.extend(row.id for row in rows.collect())
         time.sleep(0.5)
 
-    # Ten rows come due while a batch sleeps, and a batch takes five: it falls behind anywhere.
+    # Ten rows become due while a batch sleeps, and a batch takes five, so it falls behind.
     df = load(spark, tmp_path, speed=1_200, maxRowsPerBatch=5)
     began = time.monotonic()
     query = df.writeStream.foreachBatch(slowly).trigger(availableNow=True).start()
@@ -135,7 +135,7 @@ def test_with_a_speed_rows_come_when_they_are_due_and_the_backlog_shows(
         ({"rowsPerBatch": 1, "arrival": "at"}, 'no column "at"'),
     ],
 )
-def test_what_cannot_be_replayed_is_said_before_the_query_starts(
+def test_files_that_cannot_be_replayed_are_refused_before_the_query_starts(
     spark: SparkSession, tmp_path: Path, options: dict[str, object], message: str
 ) -> None:
     record(tmp_path / "a.parquet", [1])

@@ -1,4 +1,4 @@
-"""What running clock policies have in common: here, the one that overrides least."""
+"""The defaults of running clock policies, in a policy that overrides as little as possible."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ POLICY = One(PLAN)
 TURN = Turn(0, Clock(7, 2), [[]])
 
 
-def test_what_comes_out_of_a_chain_comes_out_of_the_stage() -> None:
+def test_the_output_of_a_chain_is_that_of_the_stage() -> None:
     output = Output(READY, 1, as_batch((3,)))
 
     assert POLICY.output(TURN, output) is output
 
 
-def test_every_chain_is_asked_for_the_whole_plan() -> None:
+def test_by_default_every_chain_runs_the_whole_plan() -> None:
     assert POLICY.plan_of(0) is PLAN
 
 
-def test_there_is_nothing_to_report_to_forget_or_to_write_down() -> None:
+def test_by_default_a_policy_reports_forgets_and_saves_nothing() -> None:
     assert list(POLICY.after(Clock(7, 2), [[]])) == []
     assert [*POLICY.forgotten()] == []
     assert POLICY.save() == b""

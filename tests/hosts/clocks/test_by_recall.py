@@ -1,4 +1,4 @@
-"""A stage whose wait follows from a recall: laws, by definition, and against Spark."""
+"""A stage whose wait is chosen for a recall: the laws, and the documented meaning."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -104,7 +104,7 @@ def test_recovery(
 
 
 @given(operators, streams, st.integers(0, 12), st.sampled_from([(0.9,), RECALLS]))
-def test_it_does_not_matter_in_how_many_parts_a_micro_batch_comes(
+def test_a_micro_batch_may_come_in_any_number_of_parts(
     operator: Sort | Aggregation, parts: list[list[Row]], cut: int, recalls: tuple[float, ...]
 ) -> None:
     whole, apart = Bucket(plan(operator, *recalls)), Bucket(plan(operator, *recalls))
@@ -153,7 +153,7 @@ def test_each_level_is_a_stage_with_its_watermarks(
         marks = bucket.stage._policy._adaptation.watermarks
         ready = rows_of([outputs], "ready")
         for recall, stage, mark in zip(RECALLS, alone, marks, strict=True):
-            # A plan without recalls reckons the watermark from what is newest.
+            # A plan without recalls computes the watermark from the newest time.
             told = Clock(FOREVER if mark == FOREVER else mark, mark)
             expected = list(stage.step(told, [[] if batch is None else [batch]]))
             mine = [
@@ -167,7 +167,7 @@ def test_each_level_is_a_stage_with_its_watermarks(
 
 def test_a_row_at_the_watermark_comes_out_at_once_for_each_recall() -> None:
     bucket = Bucket(plan(Sort(TIME), *RECALLS))
-    # All rows come in order, so no recall waits, and the watermark is at the newest time.
+    # All rows come in order, so every wait is 0, and the watermark is at the newest time.
     for half in (0, 2, 4):
         bucket.step(tables([[(half, "a")]])[0])
 
@@ -187,7 +187,7 @@ def test_rows_come_out_in_order(parts: list[list[Row]]) -> None:
 
 
 @given(operators, streams, st.integers(0, 2**32))
-def test_it_does_not_matter_when_a_bucket_is_awake(
+def test_results_do_not_depend_on_when_a_bucket_runs(
     operator: Sort | Aggregation, parts: list[list[Row]], seed: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -195,7 +195,7 @@ def test_it_does_not_matter_when_a_bucket_is_awake(
     one, other = Bucket(spec), Bucket(spec)
     found: list[list[Output]] = [[], []]
     for batch in tables(parts):
-        # The clock is moved by other buckets too.
+        # Other buckets move the clock, too.
         way = int(random.integers(0, 3)) * SECOND
         for number, bucket in enumerate((one, other)):
             bucket.newest = max(bucket.newest, 0) + way
@@ -206,7 +206,7 @@ def test_it_does_not_matter_when_a_bucket_is_awake(
 
 
 @given(streams, st.sampled_from(list(OPERATORS)), st.sampled_from(LATE_POLICIES))
-def test_late_rows_are_dealt_with_as_asked(
+def test_late_rows_follow_the_late_policy(
     parts: list[list[Row]], name: str, late: LatePolicy
 ) -> None:
     operator = OPERATORS[name]
@@ -265,16 +265,16 @@ def test_a_stage_sleeps_until_the_clock_has_passed_the_wait() -> None:
     assert bucket.stage.due() is None
     bucket.step(tables([[(6, "a"), (5, "a")]])[0])
 
-    # A row came half a second late, which counts as 504 ms. As little is known, that is doubled.
-    # The earliest row is at 1 s.
+    # A row came half a second late, which counts as 504 ms, doubled because few rows have come so
+    # far. The earliest row is at 1 s.
     assert bucket.stage.due() == 2 * SECOND + 8_000
 
 
-def test_a_row_is_told_how_far_the_watermark_was_behind_not_what_it_aims_at() -> None:
+def test_a_report_has_the_wait_that_was_reached_not_the_one_aimed_at() -> None:
     bucket = Bucket(plan(Sort(TIME), *RECALLS))
     bucket.step(tables([[(0, "a")]])[0])
     bucket.step(tables([[(0, "a"), (10, "a")]])[0])
-    # This row is five seconds late, so the next wait is longer; but the watermark does not fall.
+    # This row is five seconds late, so the next wait is longer, but the watermark does not fall.
     steps = [bucket.step(tables([[(0, "a"), (11, "a")]])[0])]
     steps.append(bucket.step(tables([[(11, "a")]])[0]))
 
@@ -282,9 +282,9 @@ def test_a_row_is_told_how_far_the_watermark_was_behind_not_what_it_aims_at() ->
     assert waits == [0, 500]
 
 
-def test_periods_that_fall_short_are_reported() -> None:
+def test_periods_that_miss_the_recall_are_reported() -> None:
     bucket = Bucket(plan(Sort(TIME), 0.9, within=10 * SECOND))
-    # In half seconds. What is newest when they come:  0  2  15 15  25  26 26 26  70  71
+    # In half seconds. The newest time when they come: 0  2  15 15  25  26 26 26  70  71
     halves = (0, 2, 15, 1, 25, 26, 2, 3, 70, 71, 90)
     reports = rows_of([bucket.step(tables([[(half, "a")]])[0]) for half in halves], "recall")
 
@@ -314,7 +314,7 @@ def test_a_limit_on_held_rows_wins_over_a_watermark_that_stands_still(
 
     first, second = tables([[(0, "a"), (2, "a"), (4, "a")], [(6, "a")]])
 
-    # Nothing is known of delays yet: the watermark stands still, and all rows are held once.
+    # No delays are known yet, so the watermark stands still, and all rows are held once.
     bucket.step(first)
     assert bucket.stage.held == 3
     with pytest.raises(HeldLimitError, match=r"holds 4 rows .* allows 3.\nHint: .* lower recall"):

@@ -23,7 +23,7 @@ def test_one_chain_gets_everything() -> None:
     assert turn.states is states
 
 
-def test_it_wakes_when_the_chain_has_something_to_do() -> None:
+def test_the_stage_is_due_when_its_chain_is() -> None:
     chain = SimpleNamespace(due=lambda: 8)
 
     assert One(PLAN).due({0: chain}) == 8  # type: ignore[dict-item]

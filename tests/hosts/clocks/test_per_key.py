@@ -1,4 +1,4 @@
-"""A clock for each key: every key fares as if it had a stream of its own."""
+"""A clock for each key: every key gets the results of a stream of its own."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def plan(
 
 
 def seen(steps: Sequence[Step], key: str | None) -> tuple[list[Any], list[Any]]:
-    """What came out for a key: ready and late."""
+    """Return the ready and the late rows of a key."""
     ready = [row for step in steps for row in step.ready.to_pylist() if row["key"] == key]
     late = [row["id"] for step in steps for row in step.late.to_pylist() if row["key"] == key]
     return ready, late
@@ -74,11 +74,11 @@ batches = st.lists(st.lists(rows, max_size=5), max_size=6)
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("idle", [None, 3 * SECOND])
 @given(parts=batches, pause=st.integers(0, 2))
-def test_a_key_fares_as_if_it_were_alone(
+def test_a_key_gets_the_results_of_a_stream_of_its_own(
     name: str, idle: int | None, parts: list[list[tuple[int, int | None, str | None]]], pause: int
 ) -> None:
     def steps(host: LocalHost, of: tuple[str | None, ...]) -> list[Step]:
-        """Run the rows of some keys; after so many ticks without any come the next."""
+        """Run the rows of some keys, with ticks without rows after each micro-batch."""
         found = []
         for at, part in enumerate(parts):
             for tick in range(1 + 3 * pause):
@@ -91,7 +91,7 @@ def test_a_key_fares_as_if_it_were_alone(
     together = steps(LocalHost(plan(*OPERATORS[name], idle=idle), SCHEMA), keys)
 
     for key in keys:
-        # Without silence, a stream of its own has a clock of its own.
+        # Without `idle`, a stream with one key needs no clock for each key.
         own = plan(*OPERATORS[name], clock=() if idle is None else KEY, idle=idle)
         assert seen(together, key) == seen(steps(LocalHost(own, SCHEMA), (key,)), key)
 
@@ -103,7 +103,7 @@ JOINS: dict[str, Binary] = {
 
 
 def met(name: str, clock: tuple[str, ...] = KEY, idle: int | None = None) -> Plan:
-    """Two streams of the same rows meet, one of them under another name, and waiting longer."""
+    """Return a join of two streams with the same rows; the second has a longer wait."""
     theirs = theirs_of([]).schema
     right = plan(Sort(TIME), Lifetimes(TIME), Alter(4 * SECOND), clock=clock, idle=idle)
     policy = replace(right.clock, waits=(5 * SECOND,))
@@ -120,7 +120,7 @@ def theirs_of(rows: list[tuple[int, int | None, str | None]]) -> pa.Table:
 
 @pytest.mark.parametrize("name", JOINS)
 @given(parts=st.lists(st.tuples(*[st.lists(rows, max_size=4)] * 2), max_size=5))
-def test_streams_that_meet_fare_as_if_a_key_were_alone(
+def test_keys_of_joined_streams_get_the_results_of_streams_of_their_own(
     name: str, parts: list[tuple[list[Any], list[Any]]]
 ) -> None:
     def steps(host: LocalHost, of: tuple[str | None, ...]) -> list[Step]:
@@ -139,7 +139,7 @@ def test_streams_that_meet_fare_as_if_a_key_were_alone(
         spec = met(name, clock)
         return LocalHost(spec, SCHEMA, theirs_of([]).schema)
 
-    # A null is equal to nothing.
+    # A null key joins no row.
     keys = ("a", "b")
     together = steps(host(KEY), keys)
     for key in keys:
@@ -148,7 +148,7 @@ def test_streams_that_meet_fare_as_if_a_key_were_alone(
 
 @pytest.mark.parametrize("idle", [None, 3 * SECOND])
 @given(parts=st.lists(st.tuples(*[st.lists(rows, max_size=4)] * 2), max_size=5))
-def test_a_restart_changes_nothing_where_streams_meet(
+def test_a_restart_changes_nothing_for_joined_streams(
     idle: int | None, parts: list[tuple[list[Any], list[Any]]]
 ) -> None:
     spec = met("pairs", idle=idle)
@@ -176,7 +176,7 @@ def test_the_clock_of_a_key_is_that_of_the_slower_stream_and_goes_on_without_it(
     assert first.ready.num_rows == 0
     second = host.step(batch(), theirs_of([(4, 12, "a"), (5, 40, "a")]), now=SECOND)
     assert {(row["id"], row["theirs"]) for row in second.ready.to_pylist()} >= {(1, None), (1, 4)}
-    # Of b, the first stream has never had a row.
+    # The first stream has never had a row of "b".
     later = [host.step(batch(), theirs_of([]), now=now * SECOND) for now in range(2, 30)]
     assert (None, 3) in {(r["id"], r["theirs"]) for s in later for r in s.ready.to_pylist()}
 
@@ -187,7 +187,7 @@ def test_a_backlog_after_an_outage_is_late_only_for_windows_that_were_answered(
     name: str, parts: list[list[tuple[int, int | None, str | None]]], pauses: list[int]
 ) -> None:
     host, now = LocalHost(plan(*OPERATORS[name], idle=3 * SECOND), SCHEMA), 0
-    # All rows come in order of time: only a silence can make one late.
+    # All rows come in order of time, so only a silence can make one late.
     given_rows = [(row[1], row[2]) for part in parts for row in part if row[1] is not None]
     in_order = sorted(given_rows, key=itemgetter(0))
     rows = [(number, time, key) for number, (time, key) in enumerate(in_order)]
@@ -226,7 +226,7 @@ def test_a_restart_changes_nothing(
     assert run(restarts=True) == run(restarts=False)
 
 
-def test_what_is_due_comes_out_at_once_and_a_fast_clock_hurts_nobody() -> None:
+def test_due_rows_come_out_at_once_and_a_fast_clock_makes_no_other_key_late() -> None:
     host = LocalHost(plan(Sort(TIME)), SCHEMA)
 
     first = host.step(batch((1, 10, "a"), (2, 10**6, "fast"), (3, 20, "a")))
@@ -238,7 +238,7 @@ def test_what_is_due_comes_out_at_once_and_a_fast_clock_hurts_nobody() -> None:
     assert sorted(host.finish().ready["id"].to_pylist()) == [2, 3, 4, 6]
 
 
-def test_rows_of_keys_that_nothing_was_done_with_are_counted_too() -> None:
+def test_held_rows_of_keys_that_were_not_loaded_are_counted_too() -> None:
     chunks: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
     asked = plan(*OPERATORS["operators for each key"])
     stage = RunningStage(asked, 0, SCHEMA, chunks.__getitem__)
@@ -250,7 +250,7 @@ def test_rows_of_keys_that_nothing_was_done_with_are_counted_too() -> None:
     assert again.held == 3
 
 
-def test_the_windows_of_a_silent_key_close_and_a_fast_one_hurts_nobody() -> None:
+def test_the_windows_of_a_silent_key_close_and_a_fast_key_makes_no_other_late() -> None:
     host = LocalHost(plan(COUNTS, idle=10 * SECOND), SCHEMA)
     host.step(batch((1, 1, "silent"), (2, 10**6, "fast"), (3, 1, "loud")), now=0)
     ticks = [
@@ -291,7 +291,7 @@ def test_a_key_that_was_silent_for_long_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(("seed", "idle"), [(1, None), (2, "1 hour")])
-def test_on_spark_the_same_comes_out_of_each_micro_batch(
+def test_spark_gives_the_same_rows_in_each_micro_batch(
     spark: SparkSession, seed: int, idle: str | None
 ) -> None:
     batches = random_batches(seed)
@@ -356,7 +356,7 @@ def test_bad_input(spark: SparkSession) -> None:
         clocked.sort(wait="1 s").alter(duration="1 s").group_by().aggregate(n=agg.count())
 
 
-def test_patterns_and_sessions_go_by_the_clock_of_their_key(spark: SparkSession) -> None:
+def test_patterns_and_sessions_use_the_clock_of_their_key(spark: SparkSession) -> None:
     rows = batch((1, 0, "a"), (2, 100, "b"), (3, 5, "a"), (4, 101, "b"), (5, 20, "a"))
     df = spark.createDataFrame(rows)
     clocked = lc.disordered(df, time="time", key="key", clock="key").sort(wait="1 s")

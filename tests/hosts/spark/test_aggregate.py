@@ -1,4 +1,4 @@
-"""Aggregates on Spark: what the local host gives, and what Spark's own aggregation gives."""
+"""Aggregates on Spark equal those of the local host, and those of Spark's own aggregation."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -141,9 +141,9 @@ def test_one_wait_of_several_can_be_read_alone(spark: SparkSession) -> None:
         counts.to_df(wait="3 s")
 
 
-def test_recall_is_told_for_each_wait(spark: SparkSession, tmp_path: Path) -> None:
+def test_recall_is_reported_for_each_wait(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema({"time": pa.timestamp("ms", "UTC")})
-    # Of the first window's four rows, two come in time for the first wait, three for the second.
+    # Two of the first window's four rows come in time for the first wait, three for the second.
     times = [[0, 4, 12], [3], [16, 31], [4], [90], [91]]
     batches = [pa.table([[t * 1_000 for t in batch]], schema) for batch in times]
     df = source(spark, batches, f"{tmp_path}/rows")
@@ -199,7 +199,7 @@ def test_a_window_can_slide_with_time(spark: SparkSession) -> None:
         events.wait("1 minute").group_by("key").aggregate(rows=agg.count(), high=agg.max("small"))
     )
 
-    # At the start of each stretch, by definition: a join of every row with all that count then.
+    # By definition, at the start of each stretch: a join of each row with all rows that count then.
     df.createOrReplaceTempView("rows_that_slide")
     own = spark.sql("""
         WITH cuts AS (

@@ -1,4 +1,4 @@
-"""Timestamps are in UTC, whatever the version of Spark has to be told for that."""
+"""Timestamps are in UTC, in each version of Spark."""
 
 import importlib
 from collections.abc import Iterator
@@ -40,10 +40,10 @@ def an_old_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     importlib.reload(arrow_schema)
 
 
-def test_in_this_version() -> None:
+def test_this_version_of_spark() -> None:
     assert found() == EXPECTED
 
 
 @pytest.mark.usefixtures("an_old_spark")
-def test_in_a_version_that_takes_no_time_zone() -> None:
+def test_a_version_of_spark_without_an_option_for_the_time_zone() -> None:
     assert found() == EXPECTED

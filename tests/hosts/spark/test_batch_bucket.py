@@ -1,4 +1,4 @@
-"""A bucket of a batch DataFrame, without Spark: all rows at once, and then the end."""
+"""A bucket of a batch DataFrame, run without Spark: all rows at once, and then the end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_all_rows_come_out_in_order_and_none_is_late() -> None:
     assert found.schema.names == ["output", "rows", "blob"]
 
 
-def test_what_was_put_out_before_goes_on_as_it_is() -> None:
+def test_outputs_of_earlier_stages_pass_unchanged() -> None:
     found = run((1, "late", [7]), (2, "rows", [3]))
 
     assert told(found) == [("late", [7]), ("ready", [3])]

@@ -1,4 +1,4 @@
-"""Tasks read the clock of their micro-batch, and a bucket checks that it is its own."""
+"""Tasks read the clock of their micro-batch, and each bucket checks that it is the right one."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_task_reads_the_clock_that_spark_runs_by(spark: SparkSession, tmp_path
     def keep(rows: DataFrame, _number: int) -> None:
         found.extend(row.shown for row in rows.collect())
 
-    # A stateful step, so that Spark keeps a watermark.
+    # Spark keeps a watermark only if there is a stateful step.
     timed = df.withWatermark("time", "0 seconds").dropDuplicatesWithinWatermark(["key", "time"])
     timed.select(F.col("key")).mapInArrow(seen, "shown long").writeStream.foreachBatch(keep).option(
         "checkpointLocation", files.at("checkpoint")

@@ -1,4 +1,4 @@
-"""A bucket as Spark drives it, with state that is kept in memory."""
+"""A bucket as Spark drives it, with its state in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan(late: LatePolicy = "divert", idle: int | None = None) -> Plan:
 
 
 class Bucket:
-    """A bucket that is started anew for each micro-batch."""
+    """A bucket that is restarted for each micro-batch."""
 
     def __init__(
         self, asked: Plan | None = None, buckets: int = 1, clock: SparkClock | None = None
@@ -46,7 +46,7 @@ class Bucket:
     def run(
         self, newest: int | None, *times: int, tick: int | None = None
     ) -> list[tuple[str, list[int]]]:
-        """Run a micro-batch: newest time, rows and wall clock are in milliseconds."""
+        """Run a micro-batch; newest time, times of rows and wall clock are in milliseconds."""
         processor = BucketProcessor(self.plan, 0, self.buckets, self.clock)
         processor.init(self.handle)  # type: ignore[arg-type]
         shown = 0 if newest is None else newest + self.clock.shift // MS
@@ -86,7 +86,7 @@ def test_rows_are_held_until_a_timer_wakes_the_bucket() -> None:
     assert not bucket.handle.chunks
 
 
-def test_a_bucket_counts_what_came_what_it_holds_and_how_far_the_clock_is() -> None:
+def test_a_bucket_counts_its_rows_and_reports_its_clock() -> None:
     bucket = Bucket()
 
     bucket.run(None, 9, 3, 4)
@@ -106,12 +106,12 @@ def test_a_timer_is_after_the_clock_or_it_would_never_fire() -> None:
     assert bucket.wakes == [101]
 
 
-def test_a_bucket_looks_whenever_the_clock_moves_where_a_promise_may_have_come() -> None:
+def test_with_promises_a_bucket_runs_whenever_the_clock_moves() -> None:
     clock = ClockBySource((5 * MS,), promise="promise", promised="promise")
     bucket = Bucket(Plan(Source(TIME), clock, "divert", (Stage((), (Sort(TIME),)),)))
     bucket.run(7, 9, 8)
 
-    # By the wait alone it would be at 13.
+    # By the wait alone, the timer would be at 13.
     assert bucket.wakes == [8]
 
 
@@ -150,7 +150,7 @@ def test_a_micro_batch_reads_and_writes_a_value_once() -> None:
     bucket = Bucket(plan(idle=20 * MS))
     bucket.run(None, 9, 3, tick=0)
     for value in bucket.handle.values.values():
-        # Spark warns of a value that is read and is not there.
+        # Spark warns if a missing value is read.
         assert value.asked == ["exists", "update"]
         value.asked.clear()
 
@@ -183,7 +183,7 @@ def test_a_failure_says_where_it_happened() -> None:
     assert "Sort" in caught.value.__notes__[0]
 
 
-def test_in_a_silence_time_goes_on_by_the_wall_clock() -> None:
+def test_in_a_silence_the_clock_advances_with_the_wall_clock() -> None:
     bucket = Bucket(plan(idle=20 * MS))
     bucket.run(None, 7, tick=0)
 

@@ -13,7 +13,7 @@ def test_spark_spreads_the_buckets_one_by_one_over_any_number_of_partitions(
 
 
 def test_a_label_never_changes() -> None:
-    # What is in a checkpoint lies under these.
+    # Checkpoints store state under these labels.
     assert labels(4).tolist() == [label(bucket) for bucket in range(4)]
     assert label(0) == -1_693_959_553
     assert label(1) == -1_910_889_132

@@ -1,4 +1,4 @@
-"""Columns that are easily broken come through every stream on Spark: odd names, null structs."""
+"""Columns with odd names, and null structs, pass unchanged through every stream on Spark."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_columns_come_out_as_they_came(df: DataFrame, name: str) -> None:
 
 _ONE = "struct(coalesce(n, 0L) AS a)"
 STRICTLY = {
-    # Spark's file source makes every column nullable; these are strict again.
+    # Spark's file source makes every column nullable; this makes them strict again.
     "struct": f"if(n % 3 = 0, null, {_ONE})",
     "list": f"array(if(n % 2 = 0, null, {_ONE}), {_ONE})",
     "deep": f"if(n % 5 = 0, null, struct({_ONE} AS `in`))",
@@ -144,7 +144,7 @@ def strictly(df: DataFrame) -> DataFrame:
 
 
 def with_strict(row: dict[str, Any]) -> dict[str, Any]:
-    """Add what `STRICTLY` says: PySpark's own toArrow refuses null structs with strict fields."""
+    """Add the columns of `STRICTLY`: PySpark's toArrow refuses null structs with strict fields."""
     n, one = row["n"], {"a": row["n"]}
     made = {"struct": one if n % 3 else None, "list": [one if n % 2 else None, one]}
     return {**row, **made, "deep": {"in": one} if n % 5 else None}

@@ -1,4 +1,4 @@
-"""A query that is stopped goes on with another wait, another late policy and one more column."""
+"""A stopped query continues with another wait, another late policy and one more column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_sort_goes_on_with_a_longer_wait_and_one_more_column(
     before = files.stream("time timestamp, key string")
     files.run(lc.disordered(before, time="time", key="key").sort(wait="10 seconds", buckets=2))
 
-    # By the wait of a minute alone, 1,085 would be in time; the watermark was at 1,090 at least.
+    # By the wait of a minute alone, 1,085 would be in time, but the watermark had reached 1,090.
     files.put((1_085, "a"), (1_086, "d"), (1_119, "b"), more="x")
     files.put((1_300, "e"), more="x")
     after = files.stream("time timestamp, more string, key string")
@@ -37,7 +37,7 @@ def test_a_sort_goes_on_with_a_longer_wait_and_one_more_column(
     assert {row["more"] for row in files.out["late"]} == {"x"}
     assert files.times("ready") == [1_095, 1_100, 1_118, 1_119, 1_120]
     more = {int(row["time"].timestamp()): row.get("more") for row in files.out["ready"]}
-    # Bucket by bucket, also one that wakes without rows.
+    # This holds in each bucket, also in one that runs without rows.
     assert more == {1_095: None, 1_100: None, 1_118: None, 1_119: "x", 1_120: None}
 
     files.run(ordered, end="flush")
@@ -55,7 +55,7 @@ def test_states_on_the_driver_go_on_with_a_longer_wait(spark: SparkSession, tmp_
         return windows.group_by().aggregate(n=lc.agg.count())
 
     files.run(counts("10 seconds"), states="driver")
-    # The window of 1,095 was answered by the wait of ten seconds, and is not opened again.
+    # The window of 1,095 was closed by the wait of ten seconds, and is not opened again.
     files.put((1_095, "d"), (1_115, "b"))
     files.put((1_300, "e"))
     files.run(counts("1 minute"), states="driver")

@@ -1,4 +1,4 @@
-"""What is refused when a stream is built; how users meet it is in tests/api/test_bad_input.py."""
+"""Checks when a stream is built; their messages to users are in tests/api/test_bad_input.py."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Conf:
         return self._value
 
 
-def test_only_a_store_with_maps_and_timers_will_do() -> None:
+def test_a_state_store_needs_maps_and_timers() -> None:
     check_state_store(Conf("org.apache.spark.RocksDBStateStoreProvider"))  # type: ignore[arg-type]
 
     for provider in ("org.apache.spark.HDFSBackedStateStoreProvider", None):
@@ -104,7 +104,7 @@ def test_a_key_is_a_plain_value_and_a_clock_is_no_fraction(df: DataFrame) -> Non
 
 
 @pytest.mark.parametrize("name", ["_lc_part", "_delay", "_reason"])
-def test_names_of_ours_are_refused(df: DataFrame, name: str) -> None:
+def test_names_that_latecomer_uses_are_refused(df: DataFrame, name: str) -> None:
     with pytest.raises(ColumnNameError, match=f'a column "{name}", a name that Latecomer gives'):
         check_source(df.withColumnRenamed("word", name), Source(AT))
 
@@ -121,7 +121,7 @@ def test_a_time_without_a_zone_is_not_compared_with_the_wall_clock(df: DataFrame
         check_source(df, Source(TimeColumn("local"), ahead=5))
 
 
-def test_live_times_may_be_a_day_ahead_and_integers_anything(spark: SparkSession) -> None:
+def test_live_times_may_be_a_day_ahead_and_integers_have_no_bound(spark: SparkSession) -> None:
     live = spark.readStream.format("rate").load()
     live = live.selectExpr(
         "timestamp", "date(timestamp) AS day", "CAST(timestamp AS timestamp_ntz) AS local", "value"
@@ -137,7 +137,7 @@ def test_live_times_may_be_a_day_ahead_and_integers_anything(spark: SparkSession
     assert usual_ahead(spark.createDataFrame([], "timestamp timestamp"), Source(time)) is None
 
 
-def test_the_usual_bound_gives_way_to_what_is_asked_for(spark: SparkSession) -> None:
+def test_a_given_bound_replaces_the_default(spark: SparkSession) -> None:
     live = spark.readStream.format("rate").load()
 
     def bound(ahead: str | None) -> int | None:

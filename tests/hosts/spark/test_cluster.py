@@ -1,4 +1,4 @@
-"""Through Spark Connect, on two executor processes, come the rows of the local host."""
+"""Spark Connect with two executor processes gives the rows of the local host."""
 
 import json
 import subprocess
@@ -28,13 +28,13 @@ def run() -> dict[str, Any]:
         timeout=1_800,
         check=False,
     )
-    # All of it: what went wrong stands above the messages of executors that are being stopped.
+    # Show all output: the error is above the messages of executors that are being stopped.
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def counts(batches: list[pa.Table]) -> list[list[float]]:
-    """What the local host counts; on the driver it comes out one batch earlier."""
+    """Return the counts of the local host. On the driver they come out one batch earlier."""
     summary = Summary((), (("n", agg.count()), ("least", agg.min("id"))))
     spec = Aggregation(TIME, Windows(5 * SECOND, 5 * SECOND), (7 * SECOND,), (summary,))
     ready, _ = expected(
@@ -48,7 +48,7 @@ def counts(batches: list[pa.Table]) -> list[list[float]]:
 
 
 def numbered(batches: list[pa.Table]) -> Counter[tuple[int, int]]:
-    """Number the rows of each key in order of time, those that are not late."""
+    """Number the rows of each key that are not late, in order of time."""
     plan = Plan(
         Source(TIME, ("key",)), OneClock((7 * SECOND,)), "divert", (Stage(("key",), (Sort(TIME),)),)
     )
@@ -74,7 +74,7 @@ def pairs(batches: list[pa.Table]) -> set[tuple[int, int]]:
 
 
 def assert_told(got: dict[str, Any]) -> None:
-    """Check what a status and the listener tell of a query of start(), and of a plain one."""
+    """Check the status and the listener for a query of `start`, and for a plain one."""
     of_start, of_plain = got["exported"]
     rows = got["status"]["rows"]
     assert rows["ready"] == len(got["ready"])

@@ -1,4 +1,4 @@
-"""Small outputs are unpacked on the driver, and have the rows that workers would give."""
+"""Small outputs are unpacked on the driver, with the same rows as in workers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ROW = (
     *(True, 1, 2, 3, 4, 0.5, 0.25, "ä", b"\0\1", date(1969, 1, 1), NOON, LOCAL),
     *(Decimal("-1.2500"), {"start": NOON, "end": NOON}),
 )
-"""A row of the columns `PLAIN`; in Berlin, the local time is in the hour that was left out."""
+"""A row of the columns `PLAIN`. In Berlin, the local time is in the hour skipped in spring."""
 
 
 def table(schema: StructType, *rows: tuple[Any, ...]) -> pa.Table:
@@ -64,7 +64,7 @@ def ids(rows: LocalRows | None) -> list[int] | None:
     return None if rows is None else [row.id for row in rows.frame().collect()]
 
 
-def test_small_outputs_come_along_in_the_order_of_their_parts(spark: SparkSession) -> None:
+def test_small_outputs_are_collected_in_the_order_of_their_parts(spark: SparkSession) -> None:
     first, second = table(IDS, (2,), (1,)), table(IDS, (3,))
     tally = b'{"counts": {"read": 7}}'
 
@@ -213,7 +213,7 @@ def test_a_micro_batch_is_one_job_and_one_for_each_output_that_has_rows(
     )
     query.awaitTermination()
 
-    # Micro-batch 2 has no rows: it releases what the clock of micro-batch 1 has made due.
+    # Micro-batch 2 has no rows. It releases the rows that micro-batch 1 has made due.
     assert [*plans] == [("ready", 1), ("late", 1), ("ready", 2)]
     assert not [plan for plan in plans.values() if "Python" in plan or "MapInArrow" in plan]
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId))

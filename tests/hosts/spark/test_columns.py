@@ -52,7 +52,7 @@ def test_each_element_of_a_list_becomes_a_row_and_an_empty_list_stays_one(df: Da
     assert [tuple(row) for row in found] == [(1, "x"), (1, "y"), (2, None)]
 
 
-def test_what_is_no_list_makes_no_rows(df: DataFrame) -> None:
+def test_only_lists_are_turned_into_rows(df: DataFrame) -> None:
     with pytest.raises(ColumnTypeError, match='select_many needs a list; "m" is of type int'):
         with_elements(df, "m", "n")
 

@@ -1,4 +1,4 @@
-"""What buckets count; what they count of rows that come and go is in `test_bucket.py`."""
+"""The counts of buckets, except those of held and released rows, see `test_bucket.py`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def told(counting: Counting) -> dict[str, Any]:
     return found.pop("counts") | found
 
 
-def test_what_was_set_aside_where_it_was_read_is_counted_by_its_reason() -> None:
+def test_rows_set_aside_while_packing_are_counted_by_reason() -> None:
     counting = Counting(PLAN, 0, FIRST, 2)
     aside = late("aab", "no time")
     parcel = {"branch": 0, "kind": "late", "rows": 3, "newest": NEVER, "blob": encode(aside)}
@@ -105,7 +105,7 @@ def test_rows_that_are_in_all_buckets_are_counted_by_the_first() -> None:
         assert found == (expected | {"no_begin": 1} if expected else {})
 
 
-def test_a_clock_that_is_not_set_is_not_told() -> None:
+def test_a_clock_that_is_not_set_is_not_reported() -> None:
     counting = Counting(PLAN, 0, FIRST, 2)
     counting.ran(Clock(NEVER, NEVER))
     counting.held((3, 0), (3, 0))

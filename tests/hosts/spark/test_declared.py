@@ -27,7 +27,7 @@ PROJECT = Path(__file__).parents[3] / "examples/pipeline"
 
 
 class Unasked:
-    """A DataFrame that may not be asked for anything, as in the function of a pipeline."""
+    """A DataFrame that may not be analyzed, as in the function of a pipeline."""
 
     def __init__(self, df: DataFrame) -> None:
         self._df = df
@@ -71,7 +71,7 @@ def rows(df: object) -> list[tuple[object, ...]]:
 def test_rows_are_sorted_without_a_question(orders: DataFrame) -> None:
     asked = stream(orders).where("price IS NOT NULL").select("time", "shop").sort(wait="1 hour")
 
-    # Between keys there is no order.
+    # Rows of different keys have no order.
     assert [shop for _, shop in sorted(rows(asked.to_df()))] == ["Oslo", "Lyon"]
     assert rows(asked.late_df()) == []
 

@@ -1,4 +1,4 @@
-"""What a bucket is given, and what it hands back to Spark."""
+"""The input of a bucket, and the output that it returns to Spark."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_few_parts_go_in_one_frame_and_none_in_none() -> None:
     assert [*frames([])] == []
 
 
-def test_what_is_counted_has_no_blob() -> None:
+def test_counts_have_no_blob() -> None:
     (part,) = parts(Output(DROPPED, 7, None))
 
     assert part == {"output": DROPPED, "rows": 7, "blob": b""}

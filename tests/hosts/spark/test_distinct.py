@@ -1,4 +1,4 @@
-"""The first of equal rows on Spark: what the local host gives, and what is refused."""
+"""`distinct` on Spark equals that on the local host, and refuses what it cannot compare."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_lifetimes_come_from_the_rows_that_are_kept_in_their_bucket(spark: Spark
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_columns_that_cannot_be_compared_are_refused(
     spark: SparkSession,
     build: object,
     error: type[Exception],

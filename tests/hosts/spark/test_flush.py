@@ -1,4 +1,4 @@
-"""The end of a stream: what is held comes out, or is kept for the next run."""
+"""The end of a stream: held rows come out, or are kept for the next run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +74,7 @@ STREAMS: dict[str, tuple[Callable[[DataFrame], Stream], dict[str, str]]] = {
 @pytest.mark.parametrize("name", STREAMS)
 def test_what_is_held_at_the_end_comes_out(spark: SparkSession, tmp_path: Path, name: str) -> None:
     build, options = STREAMS[name]
-    # One micro-batch, in which nothing can be late: the batch DataFrame has the same answers.
+    # Nothing can be late in a single micro-batch, so the batch DataFrame gives the same rows.
     rows = pa.concat_tables(random_batches(2, nulls=False))
     run(build(source(spark, [rows], f"{tmp_path}/rows")), tmp_path, end="flush", **options)
 
@@ -83,7 +83,9 @@ def test_what_is_held_at_the_end_comes_out(spark: SparkSession, tmp_path: Path, 
     assert written(spark, tmp_path) == sorted(map(str, whole.collect()))
 
 
-def test_a_run_goes_on_with_what_the_one_before_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_continues_with_the_rows_that_the_previous_one_held(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     batches = random_batches(4)
     df = source(spark, batches[:2], f"{tmp_path}/rows")
     run(counted(df), tmp_path, end="keep")
@@ -110,7 +112,7 @@ def test_a_stream_ends_once(spark: SparkSession, tmp_path: Path, states: str) ->
             run(counted(df), tmp_path, end=end, states=states)
 
 
-def test_a_crash_while_it_ends_leaves_only_one_way_to_go_on(
+def test_after_a_crash_at_the_end_the_query_must_be_ended_the_same_way(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = random_batches(1, nulls=False)[0]
@@ -142,7 +144,7 @@ def test_a_crash_while_it_ends_leaves_only_one_way_to_go_on(
         end("keep")
     end("flush")
 
-    # Twice the same rows under one number, and no call for late rows, of which there are none.
+    # The rows came twice under one number. There are no late rows, and no call for them.
     assert len(seen) == 2
     assert seen[0] == seen[1] > 0
 
@@ -212,7 +214,7 @@ def test_a_checkpoint_that_reads_like_a_pattern_cannot_be_ended(
         run(ordered(df), tmp_path / "a[b]", end="flush")
 
 
-def test_where_states_cannot_be_read_a_stream_is_not_begun_that_is_to_end(
+def test_where_states_cannot_be_read_end_flush_is_refused_at_the_start(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
@@ -221,7 +223,7 @@ def test_where_states_cannot_be_read_a_stream_is_not_begun_that_is_to_end(
         raise AnalysisException("[NOT_SUPPORTED_WITH_SERVERLESS] state-metadata\nmore")
 
     monkeypatch.setattr(flush, "has_states", refuse)
-    # It has the function under a name of its own, and would keep `refuse` if it were imported now.
+    # This module binds the function by name, and would keep `refuse` if it were imported now.
     monkeypatch.setattr(held, "has_states", refuse)
 
     with pytest.raises(lc.OptionError, match=r'SERVERLESS\] state-metadata\nHint: use end="keep"'):

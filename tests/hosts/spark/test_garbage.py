@@ -1,4 +1,4 @@
-"""Modules are taken out of garbage collection once, not with each task."""
+"""Modules are left out of garbage collection once, not in each task."""
 
 import gc
 import types
@@ -13,14 +13,14 @@ from latecomer.hosts.spark.processor import BucketProcessor
 
 @pytest.fixture
 def freezes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Count instead of freezing the objects of the process that runs the tests."""
+    """Count the calls, without freezing objects of the test process."""
     counted: list[int] = []
     monkeypatch.setattr(garbage, "_seen", 0)
     monkeypatch.setattr(gc, "freeze", lambda: counted.append(1))
     return counted
 
 
-def test_once_unless_something_was_imported(
+def test_modules_are_frozen_once_unless_something_was_imported(
     freezes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     garbage.spare_modules()
@@ -41,7 +41,7 @@ def test_once_unless_something_was_imported(
     ],
     ids=["packing", "unpacking", "a stage"],
 )
-def test_each_kind_of_task_does_it_at_its_end(freezes: list[int], task: object) -> None:
+def test_each_kind_of_task_freezes_modules_at_its_end(freezes: list[int], task: object) -> None:
     task()
 
     assert len(freezes) == 1

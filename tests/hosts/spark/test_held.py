@@ -1,4 +1,4 @@
-"""How much a query holds, as its checkpoint says."""
+"""The amount that a query holds, read from its checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latecomer is installed without PySpark, and says so where a stream needs it."""
+"""Latecomer works without PySpark, and reports it when a stream needs PySpark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ rows = pa.table({"time": pa.array([3, 1, 2]), "key": ["a", "b", "a"]})
 
 
 @pytest.mark.parametrize("version", ["4.1.0", "4.3.0", "4.4.0.dev1", "17.3.2", "vendor"])
-def test_supported_and_newer_releases_are_taken(version: str) -> None:
+def test_supported_and_newer_releases_are_accepted(version: str) -> None:
     check_release(version)
 
 
@@ -38,7 +38,7 @@ def test_older_releases_are_refused(version: str) -> None:
         check_release(version)
 
 
-def test_nothing_is_missing_here() -> None:
+def test_no_package_is_missing_here() -> None:
     check_pyspark()
     check_packages()
 

@@ -1,4 +1,4 @@
-"""Rows are computed once, also where Spark refuses to keep them."""
+"""Rows are computed once, even if Spark refuses to cache them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
-    """A Spark without a cache, as serverless ones are."""
+    """Return a Spark session without a cache, like serverless Spark."""
 
     def persist(_rows: DataFrame) -> None:
         raise AnalysisException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST is not supported")
@@ -30,7 +30,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
 
 
 class Computed:
-    """Counts, over all processes of Spark, how often rows are computed."""
+    """Counts how often rows are computed, in all processes of Spark."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._count = spark.sparkContext.accumulator(0)
@@ -68,7 +68,7 @@ def test_without_a_cache_rows_are_kept_in_a_directory(
     spark: SparkSession, tmp_path: Path, refused: None
 ) -> None:
     assert read_twice(spark, tmp_path) == 5
-    # What was kept of the last micro-batch goes.
+    # The rows kept for the last micro-batch are removed.
     assert read_twice(spark, tmp_path) == 5
 
 

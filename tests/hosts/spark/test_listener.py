@@ -10,7 +10,7 @@ from latecomer.hosts.spark.listener import Listener
 
 
 def progress(batch: int, run: str = "r", name: str | None = "sales", **counts: int) -> Any:  # noqa: ANN401
-    """Make what Spark reports of a micro-batch."""
+    """Return a progress, as Spark reports it for a micro-batch."""
     observed = {"latecomer_1": SimpleNamespace(asDict=lambda: counts)} if counts else {}
     return SimpleNamespace(
         id="q",
@@ -40,7 +40,7 @@ def test_what_spark_observed_is_added_up_by_query() -> None:
     listener.onQueryTerminated(started)
     (found,) = listener.statuses()
     assert (found.rows.read, found.is_active) == (7, False)
-    # A driver that runs one query after the other must not keep something of each run.
+    # A driver that runs many queries in turn must not keep data of each run.
     assert not listener._names
     assert not listener._advice
 

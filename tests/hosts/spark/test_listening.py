@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a query, and an alert fires. The rules alone: tests/test_ops.py."""
+"""A real Prometheus scrapes a query, and an alert fires. For the rules see tests/test_ops.py."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_prometheus_scrapes_a_query_and_an_alert_fires_when_it_falls_behind(
 ) -> None:
     if shutil.which("prometheus") is None:
         pytest.skip("Prometheus is not installed: apt-get install prometheus")
-    # Times stand nearly still while rows come: a backlog of old rows.
+    # Times hardly advance while rows come, as in a backlog of old rows.
     old = int(1_000 * (time.time() - 3_600))
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10)
     source = source.option("startTimestamp", old).option("advanceMillisPerBatch", 1)
@@ -70,7 +70,7 @@ def firing(alerts: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 
 def waited_for(found: Any) -> Any:  # noqa: ANN401
-    """Ask until there is an answer; ten minutes are enough on any machine."""
+    """Repeat a query until it returns something, for at most ten minutes."""
     for _ in range(1_200):
         if answer := found():
             return answer
@@ -79,7 +79,7 @@ def waited_for(found: Any) -> Any:  # noqa: ANN401
 
 
 class prometheus:  # noqa: N801 - used like a function
-    """A Prometheus that scrapes an address each half second."""
+    """A Prometheus server that scrapes an address every half second."""
 
     def __init__(self, directory: Path, address: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:

@@ -1,4 +1,4 @@
-"""Rows of this process answer what a stream asks of a DataFrame."""
+"""Rows in this process, in place of a DataFrame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = pa.table({"time": [3, 1, 2], "key": ["a", None, "b"]})
 
 
 class Polars:
-    """A frame that hands over its rows as Polars does."""
+    """A frame that exports its rows as Polars does."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return TABLE.__arrow_c_stream__(requested_schema)

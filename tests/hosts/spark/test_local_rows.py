@@ -1,4 +1,4 @@
-"""Rows of the driver have the columns that users see, in one file if they are few."""
+"""Rows on the driver have the columns that users see, and go to one file if they are few."""
 
 from __future__ import annotations
 

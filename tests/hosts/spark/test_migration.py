@@ -1,4 +1,4 @@
-"""What a query holds goes on in a new checkpoint, over other buckets or on the driver."""
+"""The rows and states of a query move to a new checkpoint, to other buckets or to the driver."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_windows_move_to_the_driver_and_back_to_other_buckets(
     files.put((1_300, "e"))
     files.run(counts(3), "third", end="flush")
 
-    # In one micro-batch after the other: late are rows all of whose windows are closed.
+    # By brute force: a row is late if all its windows were closed before its micro-batch.
     assert files.times("late") == [1_060, 1_070]
     expected: dict[tuple[int, str], int] = {}
     in_time = "1100a 1095b 1101c 1125a 1118c 1112a 1131b 1119c 1160a 1300e"

@@ -11,12 +11,12 @@ from latecomer.hosts.spark.observed import RUNS, Observed
 
 
 class Asked:
-    """A query that remembers its last three micro-batches, each with as many rows as its number."""
+    """A query that keeps its last three micro-batches; the number of each is its number of rows."""
 
     def __init__(self, run: str = "r", *, is_ours: bool = True) -> None:
         self.run, self.is_ours = run, is_ours
         self.read = 0
-        """How often all micro-batches were read."""
+        """Number of times that all micro-batches were read."""
         self.batch = -1
 
     @property
@@ -35,7 +35,7 @@ class Asked:
         return found.batch, found.since, found.totals.get("ready", 0)
 
 
-def test_a_query_that_is_asked_after_each_micro_batch_is_read_once_and_counted_for_good() -> None:
+def test_a_query_that_reports_each_micro_batch_is_read_in_full_once() -> None:
     runs, query = Observed(), Asked()
     assert query.ask(runs, -1) == (-1, 0, 0)
 
@@ -45,7 +45,7 @@ def test_a_query_that_is_asked_after_each_micro_batch_is_read_once_and_counted_f
     assert query.read == 1
 
 
-def test_what_was_missed_is_looked_up_while_spark_remembers_it() -> None:
+def test_missed_reports_are_looked_up_while_spark_keeps_them() -> None:
     runs, query = Observed(), Asked()
 
     assert query.ask(runs, 2) == (2, 0, 3)

@@ -1,4 +1,4 @@
-"""Optimistic steps on Spark: what the local host gives, micro-batch by micro-batch; restarts."""
+"""Optimistic steps on Spark equal those of the local host in each micro-batch, with restarts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ Seen = Any
 
 
 def payments(seed: int) -> list[pa.Table]:
-    """Payments by some accounts, up to 15 seconds late; some have no account, and some no time."""
+    """Return payments of some accounts, up to 15 seconds late, some without account or time."""
     random = np.random.default_rng(seed)
     batches = []
     for number in range(4):
@@ -72,7 +72,7 @@ def balances(df: DataFrame) -> lc.OptimisticStream:
 
 
 def told(df: DataFrame) -> lc.OptimisticStream:
-    """Three steps with three keys: accounts, shops, and all together."""
+    """Return a stream with three steps that have different keys: accounts, shops, and none."""
     alarmed = balances(df).flat_map(alarms, outputs="shop string, text string")
     by_shop = alarmed.stateful(story, key="shop", initial="", outputs="text string")
     return by_shop.stateful(story, key=[], initial="", outputs="story string")
@@ -92,7 +92,7 @@ QUERIES: dict[str, Query] = {
 
 
 def plain(value: object) -> object:
-    """Forget the zones of times: the driver's Python shows instants without."""
+    """Remove the zones of times, because PySpark returns instants without them."""
     if isinstance(value, dict):
         return tuple(plain(part) for part in value.values())
     if isinstance(value, list | tuple):
@@ -107,7 +107,7 @@ def counted(rows: Iterable[object]) -> Counter[str]:
 def on_the_local_host(made: lc.CorrectedStream, batches: Sequence[pa.Table]) -> list[Any]:
     batches = [batch.cast(arrow_schema(made.df)) for batch in batches]
     host = LocalHost(made.plan, batches[0].schema)
-    # Spark runs one batch without data after the last one, because the clock has moved.
+    # Spark runs a batch without data after the last one, because the clock has advanced.
     return [host.step(batch) for batch in [*batches, batches[0].slice(0, 0)]]
 
 
@@ -151,7 +151,7 @@ def test_rows_that_are_final_are_in_order_within_a_bucket(spark: SparkSession) -
     assert len(seen) > 20
 
 
-def test_stopped_and_gone_on_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_restart_changes_nothing_in_optimistic_steps(spark: SparkSession, tmp_path: Path) -> None:
     batches = payments(8)
     made: list[lc.CorrectedStream] = []
     for number in (2, len(batches)):
@@ -175,7 +175,7 @@ def test_stopped_and_gone_on_is_the_same(spark: SparkSession, tmp_path: Path) ->
 def test_the_upsert_sink_applies_a_changelog(spark: SparkSession, tmp_path: Path) -> None:
     batches = payments(9)
 
-    # A key that tells rows apart: the number of the payment of its account.
+    # This key identifies rows: each payment has a number within its account.
     def numbered(state: int, row: Seen) -> tuple[int, tuple[int, int]]:
         return state + 1, (state + 1, row.amount)
 

@@ -277,7 +277,7 @@ def test_only_late_rows_travel_where_the_clock_can_be_read(
     (sent,) = of_kind(found, CHECK)
     assert times(sent) == [9_000, 3_000]
     (assumed,) = of_kind(found, ASSUMED)
-    # The delays of rows that are not sent are counted here.
+    # Tasks that pack rows count the delays of rows that are not sent.
     assert (assumed["rows"], json.loads(assumed["blob"])) == (20, {"counts": {"delay_0": 1}})
     monkeypatch.setattr(BatchClock, "shown", lambda _: None)
     again = packer(plan(tens), 1, 1, clock=clock)(iter(rows.to_batches()))

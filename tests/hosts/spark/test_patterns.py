@@ -1,4 +1,4 @@
-"""Patterns on Spark: what the local host gives, micro-batch by micro-batch."""
+"""Patterns on Spark equal those of the local host in each micro-batch."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ Query = Callable[[DataFrame], Stream]
 
 
 def clicks(seed: int) -> list[pa.Table]:
-    """Clicks of some users on some ads, up to 15 seconds late; some without user or time."""
+    """Return clicks of users on ads, up to 15 seconds late, some without user or time."""
     random = np.random.default_rng(seed)
     batches = []
     for number in range(4):
@@ -91,12 +91,12 @@ def on_the_local_host(matched: Stream, batches: Sequence[pa.Table]) -> list[pa.T
     computed = [_computed(matched, batch) for batch in batches]
     plan = matched.told() if isinstance(matched, lc.TemporalStream) else matched.plan
     host = LocalHost(plan, computed[0].schema)
-    # Spark runs one batch without data after the last one, because the clock has moved.
+    # Spark runs a batch without data after the last one, because the clock has advanced.
     return [host.step(batch).ready for batch in [*computed, computed[0].slice(0, 0)]]
 
 
 def _computed(matched: Stream, batch: pa.Table) -> pa.Table:
-    """Add the columns that Spark computes."""
+    """Add the columns that Spark computes before the sort."""
     schema = arrow_schema(matched.df)
     ads = batch["ad"].to_pylist()
     for wanted, name in zip("XYZ", schema.names[batch.num_columns :], strict=False):
@@ -109,7 +109,7 @@ def counted(table: pa.Table) -> Counter[str]:
 
 
 def _plain(value: object) -> object:
-    """Forget the zones of times: the driver's Python shows instants without."""
+    """Remove the zones of times, because PySpark returns instants without them."""
     if isinstance(value, dict):
         return tuple(_plain(part) for part in value.values())
     if isinstance(value, list | tuple):

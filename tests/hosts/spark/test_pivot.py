@@ -1,4 +1,4 @@
-"""Results in a column for each value, and rows of the elements of lists."""
+"""`pivot` gives a column for each value, and elements of lists become rows."""
 
 from __future__ import annotations
 

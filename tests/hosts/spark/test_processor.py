@@ -1,4 +1,4 @@
-"""What Spark is given for a stateful stage; what a bucket does is in test_bucket.py."""
+"""The processor that Spark gets for a stateful stage; for buckets see test_bucket.py."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_state_is_declared_without_the_plan(
 
 
 def test_the_layout_of_the_state_is_this() -> None:
-    """Spark refuses a checkpoint whose states have other columns: a change ends all of them."""
+    """Spark refuses checkpoints with other state columns, so a change would break all of them."""
     asked, layout = processor(idle=7, streams=1), {}
     handle = SimpleNamespace(
         getValueState=lambda name, schema: layout.update({name: schema}),
@@ -53,7 +53,7 @@ def test_the_layout_of_the_state_is_this() -> None:
 
     asked.init(handle)  # type: ignore[arg-type]
 
-    # Types, because Spark would be asked to parse a text, in every task.
+    # These are types and not text, because every task would ask Spark to parse the text.
     assert layout == {
         "meta": struct(
             "buckets int, timer bigint, rows bigint, windows bigint, several string, stage binary"

@@ -26,7 +26,7 @@ SECOND = 1_000_000
 
 
 def totals(*batches: dict[str, Any]) -> dict[str, int]:
-    """Add up what micro-batches have told."""
+    """Add up the metrics of micro-batches."""
     runs, found = Observed(), {}
     for number, row in enumerate(batches):
         told = {"latecomer_1": Row(**row), "other": None}
@@ -36,7 +36,7 @@ def totals(*batches: dict[str, Any]) -> dict[str, int]:
 
 
 def metrics(plan: Plan) -> list[Any]:
-    """Return the metrics that Spark is asked to observe."""
+    """Return the metrics that Spark observes."""
     asked: list[Any] = []
     watched: Any = SimpleNamespace(observe=lambda _metric, *columns: asked.extend(columns))
     observed(watched, plan)

@@ -1,4 +1,4 @@
-"""How units are drawn; what is answered is in tests/api/test_progressive.py."""
+"""The drawing of units; for results see tests/api/test_progressive.py."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_rows_that_are_equal_in_what_tells_them_apart_are_one_unit(spark: SparkS
     assert len(units) == len({row[UNIT] for row in units}) == 3
 
 
-def test_what_cannot_tell_rows_apart_is_refused(spark: SparkSession) -> None:
+def test_a_unit_that_does_not_identify_rows_is_refused(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "x long, m map<string, int>, deep struct<m: map<string, int>>")
 
     assert with_units(df, ["x"], 0).columns[-1] == UNIT
@@ -73,7 +73,7 @@ def test_a_worker_adds_up_its_rows_and_mixes_their_hashes() -> None:
 
 
 @pytest.mark.parametrize("whole", [(4, 7), (3, 8)])
-def test_a_table_that_is_not_the_same_each_time_is_refused(whole: tuple[int, int]) -> None:
+def test_a_table_that_changes_between_passes_is_refused(whole: tuple[int, int]) -> None:
     progressive._check_all_came((3, 7), (3, 7))
 
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""The Spark host does what the local host does."""
+"""The Spark host gives the same rows as the local host."""
 
 import json
 from contextlib import suppress
@@ -49,7 +49,7 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
         assert by_key(ready, number) == by_key(want_ready, number), f"ready in batch {number}"
         assert ids(late, number) == ids(want_late, number), f"late in batch {number}"
     assert any(ids(late, number) for number in late), "the stream should have late rows"
-    # A batch never goes back behind the one before.
+    # A batch never has times before those of earlier batches.
     spans = [[row.time for row in ready[number]] for number in sorted(ready) if ready[number]]
     assert all(max(before) <= min(after) for before, after in pairwise(spans))
 
@@ -108,7 +108,7 @@ def test_two_stages_chain_in_batch_too(spark: SparkSession) -> None:
     assert {row._reason for row in late} == {"no time"}
 
 
-def test_all_that_arrow_carries_comes_through_unchanged(spark: SparkSession) -> None:
+def test_columns_of_all_arrow_types_come_out_unchanged(spark: SparkSession) -> None:
     df = spark.createDataFrame(
         [
             (2, "b", Decimal("1.50"), [1, None], {"x": 1}, Row(a=None, b="q"), b"\x00", None, 1.5),
@@ -369,7 +369,7 @@ def test_a_single_row_comes_out_once_the_clock_has_passed_it(spark: SparkSession
     assert late == {}
 
 
-def test_a_checkpoint_goes_on_and_refuses_other_buckets(
+def test_a_checkpoint_continues_and_refuses_other_buckets(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def run(batches: list[pa.Table], buckets: int) -> None:
@@ -395,7 +395,7 @@ def test_a_checkpoint_goes_on_and_refuses_other_buckets(
         run(more, 3)
 
 
-def test_two_ordered_streams_fit_into_one_query(spark: SparkSession, tmp_path: Path) -> None:
+def test_two_ordered_streams_work_in_one_query(spark: SparkSession, tmp_path: Path) -> None:
     def ordered(name: str) -> DataFrame:
         df = source(spark, [second(1, 2), second(100)], f"{tmp_path}/{name}")
         return lc.disordered(df, time="time").sort(wait="5 seconds").to_df()
@@ -456,7 +456,7 @@ def test_rows_that_come_in_order_are_not_held(spark: SparkSession) -> None:
     assert not any(late.values())
 
 
-def test_rows_that_are_said_to_come_in_order_and_do_not_are_refused(spark: SparkSession) -> None:
+def test_rows_that_break_the_declared_order_are_refused(spark: SparkSession) -> None:
     with pytest.raises(StreamingQueryException, match="presorted=True was given"):
         stream(
             spark,

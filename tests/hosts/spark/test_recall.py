@@ -1,4 +1,4 @@
-"""Recall instead of a wait, on Spark: what the local host does, in each bucket by itself."""
+"""Recalls on Spark: each bucket gives the rows of a local host of its own."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -29,7 +29,7 @@ LEVELS = ("recall", "wait", "is_final")
 
 
 def batches(seed: int = 1, count: int = 5) -> list[pa.Table]:
-    """Rows with delays that grow and shrink again, and keys."""
+    """Return rows with keys, whose delays grow and shrink again."""
     random = np.random.default_rng(seed)
     found = []
     for number in range(count):
@@ -50,7 +50,7 @@ def batches(seed: int = 1, count: int = 5) -> list[pa.Table]:
 
 
 def plain(value: object) -> object:
-    """Make rows of both hosts comparable: Spark's are tuples, and in the session's time zone."""
+    """Return rows in a common form; Spark's rows are tuples in the session's time zone."""
     if isinstance(value, Row):
         value = value.asDict()
     if isinstance(value, dict):
@@ -93,7 +93,7 @@ def test_both_hosts_give_the_same_rows_batch_by_batch(
 ) -> None:
     data = batches()
     built = build(spark.createDataFrame(data[0].to_pandas()))
-    # What Spark computes before the sort, the local host is given.
+    # The local host gets the columns that Spark computes before the sort.
     frames = [
         build(spark.createDataFrame(batch.to_pandas())).df.toArrow().replace_schema_metadata(None)
         for batch in data
@@ -161,7 +161,7 @@ def started(ordered: lc.OrderedStream, directory: Path, end: str = "keep") -> No
 
 
 def written(spark: SparkSession, directory: Path, name: str) -> list[str]:
-    # A run that stops in between has a micro-batch without data, in which rows may come out sooner.
+    # A stopped run ends with a micro-batch without data, in which rows may come out sooner.
     found = lc.read(spark, f"{directory}/{name}").drop("batch").collect()
     return sorted(map(str, found))
 
@@ -184,7 +184,7 @@ def test_stopped_and_started_again_gives_the_same(spark: SparkSession, tmp_path:
     assert final + late == sum(batch.num_rows for batch in data)
 
 
-def test_of_a_table_each_recall_has_all(spark: SparkSession) -> None:
+def test_in_batch_each_recall_has_all_rows(spark: SparkSession) -> None:
     table = pa.concat_tables(batches(4))
     df = spark.createDataFrame(table.to_pandas())
 
@@ -198,7 +198,7 @@ def test_of_a_table_each_recall_has_all(spark: SparkSession) -> None:
     assert both.where("is_final").count() == both.where("recall = 0.6").count()
 
 
-def test_what_rows_are_after_the_sort_does_not_matter(spark: SparkSession) -> None:
+def test_a_recall_works_with_all_operators_after_the_sort(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.concat_tables(batches(5)).to_pandas())
     ordered = lc.disordered(df, time="time", key="key").sort(recall=0.99)
     streams = {

@@ -31,12 +31,12 @@ PROGRESS = {
     "sink": {"description": "ForeachBatchSink", "numOutputRows": -1},
     "observedMetrics": {"latecomer_1": {"in": 3, "ready": 2}},
 }
-"""What Spark reports of a micro-batch, as JSON."""
+"""A progress of a micro-batch, as JSON."""
 
 
 def test_a_progress_is_read_from_java_as_one_text() -> None:
     text = json.dumps(PROGRESS)
-    # Nothing else can be asked of it.
+    # The object has no other methods.
     event: Any = SimpleNamespace(progress=lambda: SimpleNamespace(json=lambda: text))
     listener = Listener()
 

@@ -1,4 +1,4 @@
-"""A query that is killed and resumed ends with the rows of one that was not."""
+"""A query that is killed and resumed gives the rows of an undisturbed one."""
 
 import os
 import random
@@ -26,14 +26,14 @@ from latecomer.plan import Plan, Source, Stage
 from latecomer.time import TimeColumn
 
 MOMENTS = (0, 2, 1)
-"""How many micro-batches of both queries each process may commit before it is killed in the next.
+"""Number of micro-batches that each process commits, in both queries, before it is killed.
 
-A kill before the first commit of a process comes while its states are being loaded. The others come
-while several micro-batches of the same process are behind it. Where exactly is left to chance here;
-`tests.chaos` tries every effect of a query.
+A kill before the first commit comes while the states are being loaded. The others come after
+several micro-batches of the same process. The exact moment is random; `tests.chaos` tries every
+effect of a query.
 """
 BATCHES = 3 * len(MOMENTS) + 4
-"""More than the kills let through: two micro-batches each, and the one that is killed."""
+"""More files than the killed processes read: each reads two micro-batches and the killed one."""
 SECOND = 1_000_000
 TIME = TimeColumn("time")
 
@@ -42,10 +42,10 @@ Answer = dict[str, Any]
 
 
 def make_rows() -> pa.Table:
-    """Rows that are clearly in time or clearly late.
+    """Return rows that are clearly in time or clearly late.
 
-    A kill that comes before Spark has written down what a micro-batch holds lets its file source
-    cut the next one anew, two files in one. That must not decide what is late here.
+    If a kill comes before Spark has logged a micro-batch, the file source may put two files into
+    the next one. That must not change which rows are late.
     """
     random_ = np.random.default_rng(5)
     times = np.arange(4_800) * SECOND // 20
@@ -76,7 +76,7 @@ COUNTED = Plan(Source(TIME), OneClock(WAITS), "divert", (Stage(("key",), (COUNTS
 
 
 def undisturbed(rows: pa.Table, plan: Plan) -> tuple[pa.Table, list[int]]:
-    """What comes out of a run without a break, on the reference host: all, and the late ids."""
+    """Return the output of an undisturbed run on the local host: all rows, and the late ids."""
     host = LocalHost(plan, rows.schema)
     size = -(-rows.num_rows // BATCHES)
     cuts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
@@ -86,7 +86,7 @@ def undisturbed(rows: pa.Table, plan: Plan) -> tuple[pa.Table, list[int]]:
 
 
 def start(directory: Path) -> subprocess.Popen[str]:
-    # A group of its own, so that the kill takes Spark's JVM and its workers along.
+    # The process has its own group, so that the kill also ends Spark's JVM and its workers.
     with (directory / "errors.txt").open("w") as errors:
         return subprocess.Popen(
             [sys.executable, "-m", "tests.support.restart_job", str(directory)],
@@ -103,7 +103,7 @@ def kill(job: subprocess.Popen[str]) -> None:
 
 
 def committed(directory: Path) -> int:
-    """How many micro-batches are done."""
+    """Return the number of committed micro-batches."""
     both = [directory / name / "commits" for name in ("checkpoint", "checkpoint_of_windows")]
     return sum(len(list(commits.glob("[0-9]*"))) for commits in both)
 
@@ -127,8 +127,8 @@ def test_killed_at_random_and_resumed_gives_exactly_the_rows_of_an_undisturbed_r
         while committed(tmp_path) < before + more:
             assert job.poll() is None, (tmp_path / "errors.txt").read_text()
             time.sleep(0.02)
-        # Somewhere inside the next micro-batch, its writes or its commit, and not after that; the
-        # first one of a process takes longer.
+        # Kill within the next micro-batch, its writes or its commit, and not later. The first
+        # micro-batch of a process takes longer.
         end = time.monotonic() + moments.uniform(0, 1 if more else 8)
         while time.monotonic() < end and committed(tmp_path) <= before + more:
             time.sleep(0.01)
@@ -150,17 +150,17 @@ def test_killed_at_random_and_resumed_gives_exactly_the_rows_of_an_undisturbed_r
 
 
 def check_answers(got: list[Answer], expected: list[Answer]) -> None:
-    """Each window once after each wait; the last answer exact, an early one no poorer.
+    """Check that each wait gives a window once, exact for the last wait, and not less for others.
 
-    A kill may put two files into one micro-batch. An early answer has then seen more rows, or is
-    there where otherwise none of its rows had come yet.
+    A kill may put two files into one micro-batch. An early result then has more rows, or exists
+    where an undisturbed run had no rows of the window yet.
     """
     finals, early = rows_of(got, is_final=True), rows_of(got, is_final=False)
     assert finals == rows_of(expected, is_final=True)
     assert len(got) == len(finals) + len(early), "an answer came twice"
     for place, (rows, _) in rows_of(expected, is_final=False).items():
         assert early[place][0] >= rows
-    # The last windows have early answers only: their final ones are still to come.
+    # The last windows have only early results so far.
     closed = {start for start, _ in finals}
     for place, (rows, _) in early.items():
         assert place[0] not in closed or rows <= finals[place][0]

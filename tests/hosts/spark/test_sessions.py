@@ -1,4 +1,4 @@
-"""Sessions on Spark: those that Spark itself finds, and those of keys that fall silent."""
+"""Sessions on Spark equal those that Spark itself finds, also for keys that fall silent."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tests.support.streaming import source
 
 
 def visits(spark: SparkSession, rows: int = 60) -> DataFrame:
-    """Rows of three keys, one of which is null; many are just two seconds after another."""
+    """Return rows of three keys, one of them null. Many rows are exactly two seconds apart."""
     return spark.range(rows).selectExpr(
         "timestamp_seconds(cast(hash(id) % 40 AS int)) AS time",
         "nullif(hash(id, 'key') % 2, 0) AS key",
@@ -34,7 +34,7 @@ def test_sessions_are_those_of_spark(spark: SparkSession) -> None:
 
     ours = temporal(df).group_by("key").sessions("2 seconds").aggregate(**results).to_df()
 
-    # Rows just as far apart as its gap is long are in one session of Spark's, and in two of ours.
+    # Rows exactly one gap apart are in one session of Spark's, and in two of Latecomer's.
     window = F.session_window("time", "1.999999 seconds")
     theirs = (
         df.groupBy(window, "key")

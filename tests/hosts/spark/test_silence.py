@@ -1,4 +1,4 @@
-"""A stream that falls silent: what is held comes out, though no more rows come."""
+"""If a stream falls silent, held rows come out although no more rows arrive."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from tests.support.keyed_rows import SCHEMA, TIME, batch
 from tests.support.streaming import source
 
 SECONDS_OF_PATIENCE = 600
-"""Before a test gives up. It takes seconds; a busy machine may need minutes."""
+"""Seconds until a test fails. It usually takes seconds; a busy machine may need minutes."""
 
 
 def test_on_the_local_host_the_last_windows_close_after_a_silence() -> None:
@@ -43,7 +43,7 @@ def test_on_the_local_host_the_last_windows_close_after_a_silence() -> None:
 
 
 def by_key(df: DataFrame) -> lc.TemporalStream:
-    """Two stages, both of which must hear of the silence."""
+    """Return a stream with two stages, whose clocks must both advance in the silence."""
     events = lc.disordered(df, time="time", key="key", idle="3 seconds").sort(wait="1 second")
     each = events.alter(duration="2 seconds").group_by("key").aggregate(n=agg.count())
     return each.group_by().aggregate(most=agg.max("n"))
@@ -82,9 +82,7 @@ def test_on_spark_what_is_held_comes_out_after_a_silence(
     assert counts == expected
 
 
-def test_a_query_that_reads_what_there_is_ends_nevertheless(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_query_with_available_now_ends_despite_ticks(spark: SparkSession, tmp_path: Path) -> None:
     df = source(spark, [batch((1, 100, "a")), batch((2, 200, "b"))], f"{tmp_path}/rows")
 
     query = with_clocks(df).start(
@@ -98,7 +96,9 @@ def test_a_query_that_reads_what_there_is_ends_nevertheless(
     assert lc.read(spark, f"{tmp_path}/ready").count() == 2
 
 
-def test_who_looks_for_late_rows_hears_every_tick(spark: SparkSession, tmp_path: Path) -> None:
+def test_buckets_that_look_for_late_rows_run_at_every_tick(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     rows = [batch((1, 100, "a")), batch((2, 100, "a")), batch((3, 100, "a"))]
     df = source(spark, rows[:1], f"{tmp_path}/rows")
     events = lc.disordered(df, time="time", idle="1 second").tumbling("2 s").wait("1 s")
@@ -125,7 +125,7 @@ def test_who_looks_for_late_rows_hears_every_tick(spark: SparkSession, tmp_path:
     finally:
         query.stop()
 
-    # Whichever bucket looked at them, the window had closed by itself.
+    # The silence had closed the window before, so the rows are late in any bucket.
     assert [row.n for row in found["ready"]] == [1]
     assert sorted(row.id for row in found["late"]) == [2, 3]
 

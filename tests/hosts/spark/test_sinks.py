@@ -33,9 +33,9 @@ def stream(spark: SparkSession) -> DataFrame:
     return spark.readStream.format("rate").load()
 
 
-def test_what_can_be_started_is_let_through(stream: DataFrame) -> None:
+def test_valid_outputs_are_accepted(stream: DataFrame) -> None:
     check(stream, SCHEMAS, {"ready": "out", "late": "out"}, PLAN)
-    # A function gets a DataFrame, and names no directories.
+    # A function writes no directories, so a column may have their name.
     check(stream, {"ready": BATCH}, {"ready": lambda *_: None}, DROPPING)
 
 
@@ -57,7 +57,7 @@ def test_a_column_named_like_the_directories_is_refused(stream: DataFrame) -> No
         check(stream, {"ready": BATCH}, {"ready": "out"}, DROPPING)
 
 
-def test_late_rows_that_no_output_takes_are_refused(stream: DataFrame) -> None:
+def test_late_rows_without_an_output_are_refused(stream: DataFrame) -> None:
     with pytest.raises(OptionError, match=r'late is missing.*\nHint: .*"late": "out/late"'):
         check(stream, SCHEMAS, {"ready": "out"}, PLAN)
     check(stream, SCHEMAS, {"ready": "out"}, DROPPING)
@@ -145,7 +145,7 @@ def test_a_driver_whose_output_is_refused_does_not_take_the_checkpoint(
 
 
 class Kept:
-    """A place that remembers who wrote which micro-batch."""
+    """A place that records which writer wrote which micro-batch."""
 
     def __init__(self) -> None:
         self.written: list[tuple[int, str]] = []
@@ -187,7 +187,7 @@ def test_a_driver_that_was_replaced_does_not_end_the_stream(
 
     with pytest.raises(OwnerError, match="now belongs to process"):
         write_rest(spark.range(0), {}, Writer({}, replaced, PLAN, Format()), checkpoint)
-    # So the other one goes on with what is held.
+    # So the other driver continues with the held rows.
     check_ends(spark, checkpoint, None, "keep")
     nothing = spark.createDataFrame([], "output string, rows long, blob binary")
     write_rest(nothing, {}, Writer({}, owner, PLAN, Format()), checkpoint)

@@ -1,4 +1,4 @@
-"""Sources and promises set the same clock on Spark, in all buckets, as in this process."""
+"""Sources and promises set the same clock in all buckets on Spark as on the local host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-# Partition "a" is far ahead, "b" promises, "c" comes late and behind all others.
+# Partition "a" is far ahead, "b" sends promises, "c" starts late and is behind all others.
 BATCHES = [
     [(1_100, "a"), (1_010, "b")],
     [(1_200, "a"), (1_005, "b"), (1_020, "b")],
@@ -71,6 +71,6 @@ def test_the_slowest_partition_and_promises_set_the_clock(
 
 
 def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Write times alike."""
+    """Return times in a common form."""
     row = row | (row.pop("window", None) or {})
     return {n: v.timestamp() if hasattr(v, "timestamp") else v for n, v in row.items()}

@@ -93,7 +93,7 @@ def test_spark_shows_the_newest_time_and_a_slower_stream_beside_ours_sets_the_pa
 
     found, watermarks = run(ready.unionByName(slow.withWatermark("time", "2 seconds")), tmp_path)
 
-    # Of ours: 1 and 9 by the 20 of the slow one, 50 and 60 by its 78 or 79.
+    # The slow stream at 20 releases 1 and 9 of ours; at 78 or 79 it releases 50 and 60.
     times = sorted(int(row.time.timestamp()) - START for row in found)
     assert times == [1, 9, 22, 50, 60, 80, 81]
     plan = lc.disordered(ours, time="time").sort(wait="10 seconds").plan

@@ -25,7 +25,7 @@ def small_values() -> Iterator[None]:
 
 
 def again(handle: Handle, before: StateMap) -> StateMap:
-    """Open the state as the next micro-batch does."""
+    """Open the state again, as the next micro-batch does."""
     return StateMap(handle.getMapState("", "", ""), json.loads(json.dumps(before.several)))
 
 

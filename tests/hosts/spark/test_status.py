@@ -118,7 +118,7 @@ def test_what_spark_reports_of_the_last_micro_batch_is_part_of_it() -> None:
     assert (found.batch_ms, found.rows_per_second, found.held_bytes) == (900, 55.5, 3_209)
     assert found.backlog == 70.0
     assert (found.rows.ready, found.rows.read) == (3, 4)
-    # What was held before is not known.
+    # The number of rows held before is unknown.
     assert found.rows.held is None
 
 
@@ -130,7 +130,7 @@ def test_where_the_query_runs_its_totals_are_not_read_from_the_checkpoint() -> N
         name="sales", id="1", runId="a run in this process", isActive=True, lastProgress=None
     )
 
-    # Neither of them can be read.
+    # Neither the checkpoint nor Spark can be read.
     started = Started(None, "no checkpoint", None)  # type: ignore[arg-type]
     assert reading.of_query(query, started).rows.read == lc.status(query).rows.read == 900
 
@@ -146,7 +146,7 @@ def test_elsewhere_only_the_record_of_the_last_micro_batch_is_read(
         isActive=True, lastProgress=SimpleNamespace(runId="elsewhere", batchId=1)
     )
 
-    # Micro-batch 2 is written, and Spark has not reported it yet.
+    # Micro-batch 2 is written, but Spark has not reported it yet.
     found = reading.counted(query, Started(None, str(tmp_path), spark))  # type: ignore[arg-type]
     assert (found.batch, found.totals) == (1, {"in": 20})
     query.isActive = False
@@ -168,7 +168,7 @@ def test_where_a_recall_sets_the_wait_the_watermark_follows(
     assert [(each.target, each.achieved) for each in found.recalls] == [(0.9, 0.9)]
 
 
-def test_a_watermark_in_the_future_is_told_as_ahead_of_the_wall_clock() -> None:
+def test_a_watermark_in_the_future_is_reported_as_ahead_of_the_wall_clock() -> None:
     month = 30 * 86_400 * SECOND
     totals = {
         "newest": time.time_ns() // 1_000 + month,

@@ -1,4 +1,4 @@
-"""Temporal streams on Spark: what the local host gives, micro-batch by micro-batch."""
+"""Temporal streams on Spark equal those of the local host in each micro-batch."""
 
 import tempfile
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ Query = Callable[[lc.OrderedStream, lc.OrderedStream], TemporalStream]
 
 
 def lifetimes(seed: int, name: str) -> list[pa.Table]:
-    """Rows with lifetimes, some without an end or a time, some that end before they begin."""
+    """Return rows with lifetimes, some without an end or a time, some that end too early."""
     random = np.random.default_rng(seed)
     batches = []
     for number in range(4):
@@ -128,7 +128,7 @@ def on_the_local_host(
         [batch.cast(schema) for batch in batches]
         for batches, schema in zip((left, right), schemas, strict=True)
     ]
-    # Spark runs one batch without data after the last one, because the clock has moved.
+    # Spark runs a batch without data after the last one, because the clock has advanced.
     ends = [schema.empty_table() for schema in schemas]
     return [host.step(*batches) for batches in [*zip(*cast, strict=True), ends]]
 
@@ -225,7 +225,7 @@ def test_a_query_with_lifetimes_goes_on_where_it_stopped(
             trigger={"availableNow": True},
         ).awaitTermination()
 
-    # The first run ends with a batch without data, which settles what its clock had reached.
+    # The first run ends with a batch without data, which releases the rows that are due.
     host_steps = on_the_local_host(stream, left, right)
     want = of_step(pa.concat_tables([step.ready for step in host_steps]))
     rows = lc.read(spark, tmp_path / "ready").drop("batch").collect()
@@ -237,13 +237,13 @@ Events = list[tuple[int, int | None, str, int]]
 
 
 def empty(spark: SparkSession, value: str, wait: str) -> lc.OrderedStream:
-    """A stream of which only the columns are known."""
+    """Return a stream with columns and no rows."""
     columns = f"start timestamp, until timestamp, key string, {value} long"
     return ordered(spark.createDataFrame([], columns), wait)
 
 
 def answers(stream: TemporalStream, *steps: Sequence[Events]) -> list[tuple[int, int, int]]:
-    """Run a stream on the local host; in each step are the rows of each of its inputs."""
+    """Run a stream on the local host; each step has the rows of all its inputs."""
     schemas = [arrow_schema(df) for df in stream.dfs]
     host = LocalHost(stream.told(), *schemas)
 

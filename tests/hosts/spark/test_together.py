@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def test_actions_run_at_the_same_time(spark: SparkSession) -> None:
     both = Barrier(2)
 
-    # Each waits for the other: one after the other, they would never end.
+    # Each action waits for the other, so they would never end one after the other.
     together([lambda: both.wait(timeout=600), lambda: both.wait(timeout=600)])
 
     assert not both.broken
 
 
-def test_nothing_to_do_is_done() -> None:
+def test_no_actions_are_allowed() -> None:
     together([])
 
 

@@ -103,13 +103,13 @@ def test_any_other_error_stays_sparks_and_is_explained_in_one_line() -> None:
     assert str(why).startswith("ZeroDivisionError: division by zero\nHint: this was not raised by")
 
 
-def test_of_a_failure_in_java_the_deepest_cause_is_told_and_a_full_disk_with_what_to_do() -> None:
+def test_a_failure_in_java_is_reported_by_its_deepest_cause_and_what_to_do() -> None:
     query = Query(failed(FULL_DISK), None, "checkpoint")  # type: ignore[arg-type]
 
     with pytest.raises(StreamingQueryException) as raised:
         query.awaitTermination()
 
-    # Python prints notes below the message.
+    # Python prints notes after the message.
     (note,) = raised.value.__notes__
     assert note.splitlines() == [
         "IOException: No space left on device",
@@ -120,7 +120,7 @@ def test_of_a_failure_in_java_the_deepest_cause_is_told_and_a_full_disk_with_wha
     ]
 
 
-def test_states_that_are_too_large_for_the_driver_are_told_with_what_to_do() -> None:
+def test_states_that_are_too_large_for_the_driver_are_reported_with_what_to_do() -> None:
     size = "1 tasks (5.1 MiB) is bigger than spark.driver.maxResultSize (300.0 KiB)"
     query = failed(f"org.apache.spark.SparkException: Job aborted: {size}\n\tat a")
 
@@ -138,7 +138,7 @@ def test_a_state_of_sql_is_no_part_of_a_reason() -> None:
     assert str(lc.why(alone)).startswith("Python worker failed to connect back.\nHint: the machine")
 
 
-def test_what_names_no_reason_is_shown_by_its_first_line() -> None:
+def test_an_error_without_a_reason_is_shown_by_its_first_line() -> None:
     found = lc.why(failed("the cluster is gone\nmore"))
 
     assert str(found).partition("\n")[0] == "the cluster is gone"

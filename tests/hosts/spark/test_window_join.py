@@ -1,4 +1,4 @@
-"""Joins of disordered streams on Spark: the rows of the local host, and those of a plain join."""
+"""Window joins on Spark give the rows of the local host, and those of a plain join."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ WITHIN = {"a": "1 second", "b": "0.5 seconds", "c": "2 seconds"}
 
 
 def rows(seed: int, count: int = 240, steps: int = 4) -> list[pa.Table]:
-    """Make the micro-batches of a stream: some rows late, some without a time or a key."""
+    """Return the micro-batches of a stream: some rows late, some without a time or a key."""
     random = np.random.default_rng(seed)
     times = np.sort(random.integers(0, 30 * SECOND, count))
     came = times + random.choice([0, 0, 0, SECOND // 2, 3 * SECOND], count)
@@ -92,7 +92,7 @@ def on_the_local_host(joined: lc.JoinedStream, *, ends: bool = True) -> list[Ste
     schemas = [arrow_schema(df) for df in joined.dfs]
     host = LocalHost(joined.plan, *schemas)
     steps = zip(*STREAMS.values(), strict=True)
-    # Spark runs one batch without data after the last one, because the clock has moved.
+    # Spark runs a batch without data after the last one, because the clock has advanced.
     nothing = [[schema.empty_table() for schema in schemas]] if ends else []
     return [
         host.step(*(table.cast(schema) for table, schema in zip(step, schemas, strict=True)))
@@ -127,7 +127,7 @@ def test_streaming_gives_the_rows_of_the_local_host_batch_by_batch(
 
 
 @pytest.mark.parametrize("build", [by_key, by_condition])
-def test_who_waits_for_all_finds_what_a_plain_join_finds(
+def test_a_wait_for_all_rows_finds_the_results_of_a_plain_join(
     spark: SparkSession, tmp_path: Path, build: Build
 ) -> None:
     joined = build(reading(spark, tmp_path), wait="10 seconds", buckets=3)  # type: ignore[call-arg]
@@ -151,7 +151,7 @@ def test_who_waits_for_all_finds_what_a_plain_join_finds(
     got = [row for rows in found["ready"].values() for row in rows]
     assert ids(got) == ids(near.collect())
     assert got
-    # The rows without a time, each once, though some streams are in all buckets.
+    # Rows without a time come out once, although some streams are in all buckets.
     for output, name in zip(("late", "late_1", "late_2"), STREAMS, strict=True):
         without = sum(table["t"].null_count for table in STREAMS[name])
         lates = [row["_reason"] for rows in found[output].values() for row in rows]
@@ -163,7 +163,7 @@ def test_who_waits_for_all_finds_what_a_plain_join_finds(
     assert {row["recall"] for row in told} == {1.0}
 
 
-def test_a_join_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_join_continues_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
     found: dict[str, list[Any]] = defaultdict(list)
     for upto in (2, 4):
         some = {name: tables[:upto] for name, tables in STREAMS.items()}
@@ -186,7 +186,7 @@ def test_a_join_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) ->
     assert counted(found["recall"]) == of_step(pa.concat_tables([step.recall for step in steps]))
 
 
-def test_the_progress_of_a_query_tells_its_recall(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_progress_of_a_query_reports_its_recall(spark: SparkSession, tmp_path: Path) -> None:
     joined = by_key(reading(spark, tmp_path), recall=0.9, buckets=2, period="5 seconds")
     found: list[Any] = []
 

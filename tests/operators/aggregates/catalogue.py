@@ -1,4 +1,4 @@
-"""Every aggregate, the types it takes, and a slow twin of it in plain Python."""
+"""Every aggregate, with the types that it takes and a slow twin in plain Python."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SEVERAL = (0.9, 0.0, 0.3)
 
 
 def is_near(one: Any, other: Any, error: float = 1e-9) -> bool:  # noqa: ANN401
-    """Return True if two results are equal, floats but for their last digits."""
+    """Return True if two results are equal, apart from the last digits of floats."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(is_near, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -88,7 +88,7 @@ def is_near(one: Any, other: Any, error: float = 1e-9) -> bool:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class Case:
-    """An aggregate of the column `value`, what it takes, and what it must give."""
+    """An aggregate of the column `value`, the types it takes, and its expected results."""
 
     aggregate: Aggregate
     kinds: dict[pa.DataType, list[Any]]
@@ -97,7 +97,7 @@ class Case:
 
 
 def rank(value: Any) -> Any:  # noqa: ANN401
-    """Make NaN the largest number, and equal to itself."""
+    """Return a sort key in which NaN is the largest number, and equal to itself."""
     if not isinstance(value, float):
         return value
     return (True, 0.0) if math.isnan(value) else (False, value)
@@ -223,7 +223,7 @@ def last(rows: Rows) -> Any:  # noqa: ANN401
 
 
 class Gaps(UserAggregate):
-    """The largest minus the smallest value, and how many nulls there are."""
+    """The largest minus the smallest value, and the number of nulls."""
 
     state_type = pa.list_(pa.int64())
     result_type = pa.struct([("spread", pa.int64()), ("nulls", pa.int64())])

@@ -35,7 +35,7 @@ def table(
     flags: Sequence[bool | None] | None = None,
     by: pa.Array | None = None,
 ) -> pa.Table:
-    """Make rows; left out, they are of one group, a microsecond apart, and all count."""
+    """Return rows; by default they are in one group, a microsecond apart, and all count."""
     many = len(values)
     return pa.table(
         {
@@ -49,7 +49,7 @@ def table(
 
 
 def run(aggregate: Aggregate, rows: pa.Table, cuts: Sequence[int] = ()) -> dict[int, Any]:
-    """Add portions of the rows and merge their states one after the other."""
+    """Aggregate portions of the rows, and merge their states in turn."""
     bounds = [0, *sorted(cut % (rows.num_rows + 1) for cut in cuts), rows.num_rows]
     groups, states = added(aggregate, rows.slice(0, bounds[1]))
     for start, stop in pairwise(bounds[1:]):
@@ -88,14 +88,14 @@ def merged(aggregate: Aggregate, groups: np.ndarray, states: Columns) -> tuple[n
 
 
 def zero(aggregate: Aggregate, schema: pa.Schema) -> Columns:
-    """The state of no rows."""
+    """Return the state of no rows."""
     return aggregate.add(
         Input(schema.empty_table(), np.empty(0, np.int64), Slices(np.zeros(2, np.int64)))
     )
 
 
 def moved(state: pa.Array) -> pa.Array:
-    """The same values, not at the beginning of their buffers: arrays read from disk may be so."""
+    """Return an array that starts within its buffers, as arrays read from disk may."""
     return pa.concat_arrays([state.slice(0, 1), state]).slice(min(len(state), 1))
 
 

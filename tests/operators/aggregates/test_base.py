@@ -45,7 +45,7 @@ def test_rows_that_are_null_in_any_column_are_not_counted() -> None:
     assert slices.bounds.tolist() == [0, 1, 2]
 
 
-def test_a_slice_of_which_no_row_counts_is_empty() -> None:
+def test_a_slice_without_rows_that_count_is_empty() -> None:
     (x,), _, slices = GIVEN.counted("ok", "y")
 
     assert x.to_pylist() == [9, 8]

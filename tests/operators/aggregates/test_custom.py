@@ -63,7 +63,7 @@ def test_parameters_are_shown_and_the_place_in_memory_is_not() -> None:
     assert f"user={shown}" in repr(Text(VALUE, "?").specification())
 
 
-def test_a_class_that_nobody_can_import_survives_cloudpickle() -> None:
+def test_a_class_that_cannot_be_imported_survives_cloudpickle() -> None:
     class Local(Text):
         def finish(self, state: str) -> str:
             return state.upper()

@@ -38,7 +38,7 @@ def test_counts_are_exact_as_long_as_all_hashes_are_kept() -> None:
 @pytest.mark.parametrize(
     ("error", "many", "groups"), [(0.5, 500, 400), (0.05, 5_000, 80), (0.01, 40_000, 10)]
 )
-def test_the_error_is_as_large_as_was_said_and_to_no_side(
+def test_the_error_is_as_large_as_documented_and_unbiased(
     error: float, many: int, groups: int
 ) -> None:
     rows = table(range(many * groups), pa.int64(), groups=np.arange(many * groups) % groups)

@@ -32,7 +32,7 @@ def test_text_compares_by_its_bytes() -> None:
     assert result(Min(VALUE), ["b", "ab", "a"], pa.large_string()) == "a"
 
 
-def test_integers_beyond_the_doubles_are_told_apart() -> None:
+def test_integers_beyond_the_doubles_are_distinguished() -> None:
     assert result(Max(VALUE), [2**62 + 1, 2**62], pa.int64()) == 2**62 + 1
 
 

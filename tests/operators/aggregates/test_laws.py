@@ -1,4 +1,4 @@
-"""What holds for every aggregate, on every type that it takes."""
+"""Laws of every aggregate, on every type that it takes."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_one_row_is_enough(case: Case) -> None:
 
 
 @EVERY
-def test_what_is_read_is_known_beforehand(case: Case) -> None:
+def test_the_columns_that_are_read_are_known_beforehand(case: Case) -> None:
     kind, pool = next(iter(case.kinds.items()))
     aggregate = replace(case.aggregate, where=FLAG)
     rows = table(pool, kind)
@@ -129,9 +129,9 @@ def test_what_is_read_is_known_beforehand(case: Case) -> None:
 @EVERY
 def test_a_type_that_cannot_be_aggregated_is_refused_by_name(case: Case) -> None:
     if isinstance(case.aggregate, Custom):
-        return  # The user's methods decide.
+        return  # The user's methods decide which types they accept.
     for kind in ANY.keys() - case.kinds.keys() - {pa.decimal128(38, 0), pa.uint8()}:
-        # An expression is named as the user wrote it.
+        # An expression is shown as the user wrote it.
         with pytest.raises(TypeError, match=r'(column "value"|; v) is of type'):
             case.aggregate.result_type(table([], kind).schema)
 

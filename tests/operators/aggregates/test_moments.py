@@ -16,7 +16,7 @@ def test_fewer_than_two_numbers_have_no_variance() -> None:
         assert found is None
 
 
-def test_what_is_not_a_number_leaves_no_number() -> None:
+def test_a_nan_makes_the_result_a_nan() -> None:
     for odd in (math.nan, math.inf, -math.inf):
         for cuts in ((), (1,)):
             assert math.isnan(result(Variance(VALUE), [1.0, odd], pa.float64(), cuts))
@@ -33,7 +33,7 @@ def test_decimals_are_read_as_doubles() -> None:
 def test_large_numbers_close_together_do_not_cancel_out(cuts: list[int]) -> None:
     values = [1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16] * 2
 
-    # A mean near 1e9 is known to 1e-7; a sum of squares, 8e18, would be known to some thousand.
+    # The mean, near 1e9, is exact to 1e-7. A sum of squares, 8e18, would be exact to thousands.
     assert result(Variance(VALUE), values, pa.float64(), cuts) == pytest.approx(180 / 7, rel=1e-7)
 
 

@@ -1,4 +1,4 @@
-"""Estimates from samples: boundaries, types, and how often the truth is within the bounds."""
+"""Estimates from samples: limits, types, and how often the true result is within the bounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer(
 
 
 def numbers(values: Any, kind: pa.DataType | None = None) -> pa.Table:  # noqa: ANN401
-    """Make rows, each a unit of its own."""
+    """Return rows, each of which is a unit of its own."""
     return pa.table({"x": pa.array(values, kind), UNIT: np.arange(len(values))})
 
 
@@ -59,7 +59,7 @@ def test_counts_and_sums_are_scaled_and_others_are_not() -> None:
     assert found["low_low"] is found["low_high"] is found["spread_low"] is None
 
 
-def test_a_count_is_at_least_what_was_seen() -> None:
+def test_the_lower_bound_of_a_count_is_at_least_the_sample() -> None:
     (found,) = answer(numbers([1]), 0.5, n=agg.count())
 
     assert (found["n"], found["n_low"]) == (2, 1.0)
@@ -116,7 +116,7 @@ def test_infinities_and_nans_leave_bounds_open_without_a_warning() -> None:
         assert not np.isfinite([found["s"], found["m"], found["s_low"], found["m_high"]]).any()
 
 
-def test_rows_of_a_unit_tell_less_than_as_many_rows_of_their_own() -> None:
+def test_rows_of_one_unit_give_wider_bounds_than_rows_of_many() -> None:
     values = np.tile([1.0, 5.0, 2.0, 7.0], 50)
     alone = numbers(values)
     together = alone.set_column(1, UNIT, pa.array(np.arange(200) % 40))

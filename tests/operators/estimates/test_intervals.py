@@ -23,7 +23,7 @@ Z = 1.959964
 def spread(
     units: int, mean: float = 1.0, squares: float = 0.0, *, rows: int | None = None
 ) -> Columns:
-    """Make the state of one group; each unit has one row, unless there are more rows."""
+    """Return the state of one group. Each unit has one row, unless there are more rows."""
     many = units if rows is None else rows
     sizes = many**2 / max(units, 1)
     whole = [pa.array([number], pa.int64()) for number in (units, many)]
@@ -44,13 +44,13 @@ def test_a_count_is_scaled_and_its_width_is_that_of_a_bernoulli_sample() -> None
     assert found.high.to_pylist() == [pytest.approx(200 + half)]
 
 
-def test_a_count_is_never_below_what_was_seen() -> None:
+def test_a_count_is_never_below_the_number_of_sampled_rows() -> None:
     found = estimate(agg.count(), integers(1), spread(1), HALF, SCHEMA)
 
     assert (found.value.to_pylist(), found.low.to_pylist()) == ([2], [1.0])
 
 
-def test_nothing_above_a_count_of_none_is_known() -> None:
+def test_a_count_of_zero_has_no_upper_bound() -> None:
     found = estimate(agg.count(), integers(0), spread(0), HALF, SCHEMA)
 
     assert [each.to_pylist() for each in found] == [[0], [0.0], [None]]
@@ -82,14 +82,14 @@ def test_with_all_rows_the_bounds_are_the_result_and_no_spread_is_asked_for() ->
     assert [each.to_pylist() for each in found] == [[7], [7.0], [7.0]]
 
 
-def test_what_has_no_bounds_is_not_scaled() -> None:
+def test_results_without_bounds_are_not_scaled() -> None:
     found = estimate(agg.max("x"), integers(7), [], HALF, SCHEMA)
 
     assert [each.to_pylist() for each in found] == [[7], [None], [None]]
     assert found.low.type == pa.float64()
 
 
-def test_only_what_has_bounds_needs_a_spread() -> None:
+def test_only_results_with_bounds_need_a_spread() -> None:
     assert spread_of(agg.count("x", where="ok")) == Spread("x", "ok")
     assert spread_of(agg.quantile("x", 0.5)) == Spread("x")
     assert spread_of(agg.sum("x")) == spread_of(agg.mean("x")) == Spread("x", is_summed=True)

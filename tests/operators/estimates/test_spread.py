@@ -1,4 +1,4 @@
-"""What intervals are computed from, against sums over units in plain Python."""
+"""The sums from which intervals are computed, against sums over units in plain Python."""
 
 from __future__ import annotations
 

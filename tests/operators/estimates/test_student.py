@@ -23,6 +23,6 @@ def test_the_quantiles_are_those_of_the_tables(
     assert student(confidence, np.array([freedom]))[0] == pytest.approx(expected, rel=2e-3)
 
 
-def test_of_many_values_it_is_the_normal_quantile() -> None:
+def test_with_many_values_the_quantile_is_that_of_the_normal_distribution() -> None:
     assert normal(0.95) == pytest.approx(1.959964)
     assert student(0.95, np.array([10**9]))[0] == pytest.approx(normal(0.95))

@@ -1,4 +1,4 @@
-"""The barrier: what is taken back never comes out, and what comes out is in order."""
+"""The barrier: cancelled items never come out, and released items are in order."""
 
 import random
 from collections import Counter
@@ -22,7 +22,7 @@ def started(chunks: MemoryChunks | None = None) -> BarrierHolder:
 
 
 def items(*changes: tuple[int, int]) -> pa.Table:
-    """Items of sign and time."""
+    """Return items of sign and time."""
     rows = [(time, sign, 0, 0, 0) for sign, time in changes]
     return pa.Table.from_pylist([dict(zip(ITEM.names, r, strict=True)) for r in rows], ITEM)
 
@@ -34,7 +34,7 @@ def released(running: BarrierHolder, watermark: int) -> list[int]:
     return found
 
 
-def test_what_is_strictly_before_the_watermark_comes_out_in_order() -> None:
+def test_items_strictly_before_the_watermark_come_out_in_order() -> None:
     running = started()
     running.push(items((1, 5), (1, 2), (1, 9)))
 
@@ -45,7 +45,7 @@ def test_what_is_strictly_before_the_watermark_comes_out_in_order() -> None:
     assert (running.held, running.due()) == (1, 10)
 
 
-def test_what_was_released_cannot_be_taken_back() -> None:
+def test_a_released_item_cannot_be_cancelled() -> None:
     running = started()
     running.push(items((1, 5), (1, 7)))
     released(running, 6)

@@ -34,7 +34,7 @@ def buckets(chunks: MemoryChunks | None = None, saved: bytes | None = None) -> B
 
 
 def told(merged: Merged) -> dict[str, list[tuple[int, str]]]:
-    """Return, by key, the times of items and what became of them."""
+    """Return the times and the marks of items, by key."""
     found: dict[str, list[tuple[int, str]]] = {}
     bounds = merged.slices.bounds.tolist()
     rows = merged.items.to_pylist()
@@ -51,7 +51,7 @@ def put(held: Buckets, changes: pa.Table) -> Merged:
     return merged
 
 
-def test_items_are_put_among_those_that_are_held_of_their_key() -> None:
+def test_items_are_inserted_among_the_held_items_of_their_key() -> None:
     held = buckets()
     assert told(put(held, items((1, "a"), (4, "a"), (2, "b")))) == {
         "a": [(1, "new"), (4, "new")],
@@ -76,7 +76,7 @@ def test_nothing_changes_until_it_is_kept() -> None:
     assert told(held.merge(items((2, "a")))) == {"a": [(2, "new")]}
 
 
-def test_an_item_that_came_and_went_at_once_is_not_there() -> None:
+def test_an_item_that_is_cancelled_at_once_is_not_held() -> None:
     held = buckets()
 
     changes = pa.concat_tables([items((1, "a")), items((1, "a"), sign=-1)])
@@ -85,7 +85,7 @@ def test_an_item_that_came_and_went_at_once_is_not_there() -> None:
     assert held.held == 0
 
 
-def test_a_tombstone_needs_something_to_take_back() -> None:
+def test_a_tombstone_needs_its_item() -> None:
     held = buckets()
     put(held, items((1, "a")))
 
@@ -93,7 +93,7 @@ def test_a_tombstone_needs_something_to_take_back() -> None:
         held.merge(items((2, "a"), sign=-1))
 
 
-def test_an_item_that_is_there_does_not_come_again() -> None:
+def test_a_held_item_cannot_be_inserted_again() -> None:
     held = buckets()
     put(held, items((1, "a")))
 
@@ -101,7 +101,7 @@ def test_an_item_that_is_there_does_not_come_again() -> None:
         held.merge(items((1, "a")))
 
 
-def test_what_a_step_keeps_beside_items_is_kept_with_them() -> None:
+def test_columns_that_a_step_adds_are_kept_with_the_items() -> None:
     held = buckets()
     merged = held.merge(items((1, "a")))
     beside = merged.items.set_column(HELD.names.index("beside"), "beside", pa.array(["seen"]))
@@ -112,7 +112,7 @@ def test_what_a_step_keeps_beside_items_is_kept_with_them() -> None:
     assert found["beside"].to_pylist() == ["seen", None]
 
 
-def test_marks_tell_what_came_and_what_is_there() -> None:
+def test_marks_distinguish_changed_and_present_items() -> None:
     held = buckets()
     put(held, items((1, "a"), (2, "a")))
 
@@ -123,14 +123,14 @@ def test_marks_tell_what_came_and_what_is_there() -> None:
 
 
 def last_final(rows: Batch, slices: Slices, is_final: Mask) -> tuple[Mask, Batch]:
-    """Hold on to all that is not final, and to the last item that is."""
+    """Keep all items that are not final, and the last final one."""
     keep = ~is_final
     found = slices.last(is_final)
     keep[found[found >= 0]] = True
     return keep, rows.filter(pa.array(keep))
 
 
-def test_what_no_later_item_needs_is_forgotten() -> None:
+def test_items_that_no_later_item_needs_are_forgotten() -> None:
     held = buckets()
     put(held, items((1, "a"), (2, "a"), (5, "a")))
 
@@ -154,7 +154,7 @@ def test_items_are_forgotten_in_all_slots_at_once_and_stay_in_their_own() -> Non
     assert told(again) == {name: [(2, "kept"), (5, "kept"), (9, "new")] for name in names}
 
 
-def test_little_is_not_worth_looking_for() -> None:
+def test_a_few_final_items_are_not_removed_yet() -> None:
     held = buckets()
     put(held, items(*((time, "a") for time in range(17))))
 

@@ -10,7 +10,7 @@ SCHEMA = pa.schema([("time", pa.int64()), ("total", pa.int64()), *MARKS])
 
 
 def items(*rows: tuple[int, int, int]) -> pa.Table:
-    """Make items of sign, time and total."""
+    """Return items of sign, time and total."""
     made = [(time, total, sign, 0, 0, 0) for sign, time, total in rows]
     return pa.Table.from_pylist([dict(zip(SCHEMA.names, r, strict=True)) for r in made], SCHEMA)
 
@@ -26,11 +26,11 @@ def test_items_are_inserts_and_tombstones_are_deletes_which_come_first() -> None
         (2, 7, "insert", 2),
         (3, 10, "insert", 3),
     ]
-    # They are numbered anew in each micro-batch.
+    # Changes are numbered from 0 in each micro-batch.
     assert running.push(items((1, 5, 1))).ready[CHANGE_NUMBER].to_pylist() == [0]
 
 
-def test_a_user_sees_the_row_and_what_becomes_of_it() -> None:
+def test_a_user_sees_the_row_and_its_change() -> None:
     schema = Changelog().output_schema(SCHEMA)
 
     assert schema.names == ["time", "total", CHANGE_TYPE, CHANGE_NUMBER]

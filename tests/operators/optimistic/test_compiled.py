@@ -1,4 +1,4 @@
-"""A function that is compiled gives what it gives when it is called."""
+"""A compiled function gives the same results as a called one."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def always(state: bool, row: Seen) -> tuple[bool, tuple[int, int]]:  # noqa: FBT
 @pytest.mark.parametrize(
     ("update", "initial"), [(mean, (0, 0.0)), (doubled, 0), (always, False), (mean, (0, 0))]
 )
-def test_compiled_or_called_is_the_same(
+def test_a_compiled_update_gives_the_results_of_a_called_one(
     update: Any,  # noqa: ANN401
     initial: object,
     monkeypatch: pytest.MonkeyPatch,
@@ -105,7 +105,7 @@ def counting(state: int, row: Seen) -> tuple[int, None]:
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.string()])
 @pytest.mark.parametrize("update", [third, unpacked, of_known_keys, squared, divided, counting])
-def test_compiled_or_called_is_the_same_row_and_the_same_failure(
+def test_compiled_and_called_updates_return_equal_rows_and_failures(
     update: Any,  # noqa: ANN401
     kind: pa.DataType,
     monkeypatch: pytest.MonkeyPatch,
@@ -132,7 +132,7 @@ def test_compiled_or_called_is_the_same_row_and_the_same_failure(
     assert runs[0] == runs[1]
 
 
-def test_what_fails_compiled_names_its_row_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_a_compiled_update_names_its_row_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "COMPILED_FROM", 0)
 
     def divided(state: int, row: Seen) -> tuple[int, tuple[int]]:
@@ -181,7 +181,7 @@ def mixing(state: int, row: Seen) -> tuple[int, tuple[int]]:
     return state, (state % 1_000_003,)
 
 
-def test_integers_that_grow_without_end_are_the_same_in_a_new_process_and_an_old_one(
+def test_growing_integers_give_the_same_results_in_a_new_process_and_an_old_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = [(time, "k", time) for time in range(40)]

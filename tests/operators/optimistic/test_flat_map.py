@@ -1,4 +1,4 @@
-"""Rows made of rows, and rows numbered where they come in."""
+"""Rows computed from rows, and rows numbered as they enter."""
 
 import pyarrow as pa
 import pytest
@@ -15,7 +15,7 @@ WORDS = pa.schema([("word", pa.string())])
 
 
 def items(*rows: tuple[int, int, int]) -> pa.Table:
-    """Items of sign, time and value; one that was made of something else has another trace."""
+    """Return items of sign, time and value; items from different inputs have different traces."""
     made = [(time, "k", value, sign, 0, 0, value) for sign, time, value in rows]
     return pa.Table.from_pylist([dict(zip(ITEM.names, r, strict=True)) for r in made], ITEM)
 
@@ -36,7 +36,7 @@ def test_each_row_becomes_any_number_of_rows_and_a_tombstone_as_many_tombstones(
     assert said(running, items((-1, 1, 2))) == [(-1, 0, "x"), (-1, 1, "x")]
 
 
-def test_what_a_corrected_row_gives_as_well_is_not_taken_back() -> None:
+def test_outputs_that_a_correction_does_not_change_are_not_cancelled() -> None:
     running = started(lambda row: ["even", "low"] if row.value % 2 == 0 else ["odd", "low"])
 
     assert said(running, items((-1, 1, 2), (1, 1, 3))) == [(-1, 0, "even"), (1, 0, "odd")]

@@ -32,7 +32,7 @@ def folded(
     kept: str = "",
     old: dict[int, object] | None = None,
 ) -> Folded:
-    """Run a function over the values of each key; marked by a dot are items that do not count."""
+    """Run a function over the values of each key; a dot marks items that do not count."""
     rows = pa.table({"x": [value for some in values for value in some]})
     count = rows.num_rows
     bounds = np.concatenate([[0], np.cumsum([len(some) for some in values])])
@@ -65,13 +65,13 @@ def test_outputs_before_the_first_change_are_not_made() -> None:
     assert found.is_redone.tolist() == [False, False, True]
 
 
-def test_states_that_are_not_asked_for_are_not_kept() -> None:
+def test_states_that_are_not_needed_are_not_kept() -> None:
     found = folded(summed, [[1, 2, 3]], [0], kept="..")
 
     assert states(found) == [None, None, 6]
 
 
-def test_where_a_state_comes_out_as_it_was_the_rest_of_the_key_is_not_run() -> None:
+def test_if_a_state_stays_the_same_the_rest_of_the_key_is_not_run() -> None:
     found = folded(last, [[1, 2, 3], [4]], [0, 0], old={1: 2, 2: 3})
 
     assert found.is_run.tolist() == [True, True, False, True]

@@ -18,7 +18,7 @@ TWO = pa.schema([("total", pa.int64()), ("name", pa.string())])
 
 
 def noted(row: object) -> None:
-    """Stand for a function of a user, by its name."""
+    """A user's function, whose name errors must show."""
 
 
 def made(schema: pa.Schema, *returned: object) -> Made:
@@ -42,7 +42,7 @@ def test_a_row_is_a_named_tuple_and_times_are_integers() -> None:
     (row,) = rows_of(table)
 
     assert (row.at, row.day, row.name) == (2_000, 3, "a")
-    # A name that Python does not allow is that of its place.
+    # A name that is no Python identifier is replaced by its position.
     assert row._3 is None
 
 
@@ -81,7 +81,7 @@ def test_a_row_of_one_column_may_be_its_bare_value() -> None:
 
 
 @pytest.mark.parametrize("returned", [(1,), (1, "a", 2), {"total": 1}, {"total": 1, "nam": 2}, 5])
-def test_what_is_no_row_is_refused_with_what_was_given(returned: object) -> None:
+def test_a_return_value_that_is_no_row_is_refused_and_shown(returned: object) -> None:
     with pytest.raises(UpdateError) as caught:
         made(TWO, returned)
 
@@ -111,7 +111,7 @@ def test_a_fraction_inside_a_list_or_a_struct_is_not_cut_off() -> None:
         made(pa.schema([("x", kind)]), ([{"cents": 2.5}],)).table()
 
 
-def test_a_list_that_is_changed_later_was_what_it_was() -> None:
+def test_a_list_that_is_changed_later_keeps_its_returned_value() -> None:
     found, state = Made(noted, pa.schema([("all", pa.list_(pa.int64()))])), [1]
     found.add(ROW, (state,))
     state.append(2)
@@ -125,7 +125,7 @@ def test_rows_that_come_one_by_one_may_fail_on_their_way() -> None:
         made(ONE, (1 // each for each in [1, 0]))
 
 
-def test_nothing_made_is_a_table_without_rows() -> None:
+def test_without_outputs_the_table_has_no_rows() -> None:
     assert made(TWO).table().schema == TWO
     assert made(TWO, None).table().num_rows == 0
 

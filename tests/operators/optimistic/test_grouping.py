@@ -1,4 +1,4 @@
-"""Windowed grouping, against the paper's algorithm, one item at a time."""
+"""Windowed grouping, compared with the paper's algorithm, which runs item by item."""
 
 from collections import Counter
 from itertools import permutations
@@ -43,14 +43,14 @@ def test_a_straggler_breaks_a_pair() -> None:
     assert said(pairs, (1, 2, "k")) == [("-", [1, 3]), ("+", [1, 2]), ("+", [2, 3])]
 
 
-def test_an_item_and_its_tombstone_in_one_micro_batch_say_nothing() -> None:
+def test_an_item_and_its_tombstone_in_one_micro_batch_give_no_output() -> None:
     pairs = grouper(2)
 
     assert said(pairs, (1, 1, "k"), (-1, 1, "k")) == []
     assert said(pairs, (1, 2, "k"), (1, 1, "k"), (-1, 1, "k")) == [("+", [2])]
 
 
-def test_items_of_one_micro_batch_are_put_in_place_together() -> None:
+def test_items_of_one_micro_batch_are_inserted_together() -> None:
     assert said(grouper(2), (1, 3, "k"), (1, 1, "k"), (1, 2, "k")) == [
         ("+", [1]),
         ("+", [1, 2]),
@@ -68,7 +68,7 @@ def test_a_tombstone_without_its_item_is_an_error() -> None:
         said(pairs, (1, 1, "k"))
 
 
-def test_behind_the_watermark_only_what_tuples_reach_back_to_is_held() -> None:
+def test_before_the_watermark_only_items_that_later_tuples_need_are_held() -> None:
     triples = grouper(3)
     said(triples, *((1, time, key) for time in range(20) for key in "ab"))
 
@@ -84,7 +84,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("ab")), max_siz
 
 @settings(max_examples=60)
 @given(chosen=CHANGES, size=st.integers(1, 4), cuts=st.sets(st.integers(1, 14)))
-def test_what_is_said_is_what_is_left_of_the_papers_items_and_tombstones(
+def test_the_output_is_the_net_change_of_the_papers_items_and_tombstones(
     chosen: list[tuple[int, str]], size: int, cuts: set[int]
 ) -> None:
     running, twin = grouper(size), twins.Grouping(size)
@@ -92,7 +92,7 @@ def test_what_is_said_is_what_is_left_of_the_papers_items_and_tombstones(
     expected: list[twins.Signed] = []
     there: set[tuple[int, str]] = set()
     for number, (time, key) in enumerate(chosen, 1):
-        # What is there is taken back, and what is not comes.
+        # An item that is present is cancelled; any other is inserted.
         sign = -1 if (time, key) in there else 1
         there ^= {(time, key)}
         batch.append((sign, time, key))
@@ -117,7 +117,7 @@ def windows(expected: list[twins.Signed]) -> Counter[Any]:
     return Counter({each: count for each, count in found.items() if count})
 
 
-def test_one_by_one_the_same_is_said_in_the_same_order() -> None:
+def test_one_by_one_the_output_has_the_papers_order() -> None:
     for order in permutations(range(5)):
         running, twin = grouper(3), twins.Grouping(3)
         for time in order:

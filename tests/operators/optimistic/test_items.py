@@ -36,7 +36,7 @@ Item = tuple[int, int, str]
 
 
 def items(*rows: Item, trace: int = 0) -> pa.Table:
-    """Make items that differ in time and name; the trace may be another."""
+    """Return items that differ in time and name; the trace may differ, too."""
     made = [(time, name, sign, 0, ord(name), trace, 0) for sign, time, name in rows]
     return pa.Table.from_pylist([dict(zip(SCHEMA.names, r, strict=True)) for r in made], SCHEMA)
 
@@ -53,7 +53,7 @@ def test_a_user_sees_the_row_and_nothing_else() -> None:
     assert not is_hidden("lc_sign")
 
 
-def test_items_become_tombstones_and_keep_all_else() -> None:
+def test_items_become_tombstones_and_keep_all_other_columns() -> None:
     back = signed(items((1, 5, "a"), (-1, 6, "b")), -1)
 
     assert signs(back).tolist() == [-1, -1]
@@ -61,7 +61,7 @@ def test_items_become_tombstones_and_keep_all_else() -> None:
     assert told(signed(back, 1)) == [(1, 5, "a"), (1, 6, "b")]
 
 
-def test_items_are_told_apart_by_time_place_and_trace() -> None:
+def test_items_are_identified_by_time_place_and_trace() -> None:
     time, order, source, child, trace = identity(items((1, 5, "a"), trace=9), TIME)
 
     assert [each.tolist() for each in (time, order, source, child, trace)] == [
@@ -93,7 +93,7 @@ def test_an_item_is_new_if_it_differs_from_the_one_before_in_any_column() -> Non
     assert are_new([np.array([], np.int64)]).tolist() == []
 
 
-def test_what_is_said_and_taken_back_in_one_micro_batch_is_not_said() -> None:
+def test_an_item_that_is_cancelled_in_its_micro_batch_is_not_emitted() -> None:
     changes = items((1, 5, "a"), (1, 3, "b"), (-1, 5, "a"), (-1, 9, "c"))
 
     left, cancelled = settled(changes, TIME)
@@ -102,7 +102,7 @@ def test_what_is_said_and_taken_back_in_one_micro_batch_is_not_said() -> None:
     assert cancelled == 2
 
 
-def test_another_version_of_an_item_takes_the_place_of_the_one_taken_back() -> None:
+def test_another_version_of_an_item_replaces_the_cancelled_one() -> None:
     changes = pa.concat_tables([items((1, 5, "a"), trace=1), items((-1, 5, "a"), trace=2)])
 
     left, cancelled = settled(changes, TIME)
@@ -123,7 +123,7 @@ def test_tombstones_come_first_and_both_are_in_order() -> None:
     ]
 
 
-def test_an_item_may_come_again_after_it_was_taken_back() -> None:
+def test_an_item_may_come_again_after_it_was_cancelled() -> None:
     changes = items((1, 5, "a"), (-1, 5, "a"), (1, 5, "a"))
 
     assert told(settled(changes, TIME).items) == [(1, 5, "a")]

@@ -1,9 +1,9 @@
-"""What always holds of optimistic steps, however rows come.
+"""The laws of optimistic steps, for any order of arrival.
 
-Order: any order of arrival, as long as no row is late, gives what rows in order give.
-Batching: cut into other batches, rows give the same.
-Recovery: saved, restored and gone on is the same as gone on.
-Conservation: each row is used, or comes out as late.
+Order: in any order of arrival in which no row is late, the result is that of ordered rows.
+Batching: cutting the rows into other batches changes nothing.
+Recovery: saving and restoring changes nothing.
+Conservation: each row is used or comes out as late.
 """
 
 import random
@@ -39,7 +39,7 @@ def sizes(row: Seen) -> dict[str, int]:
 
 
 def nth(state: int, row: Seen) -> tuple[int, tuple[str]]:
-    """A straggler changes in which group all that follow are."""
+    """Return a group that depends on the number of rows, so a straggler changes all later ones."""
     return state + 1, ("xyz"[(state + row.value) % 3],)
 
 
@@ -106,7 +106,9 @@ def final(specs: tuple[Optimistic, ...], batches: list[list[Row]]) -> list[dict[
 
 
 @steps
-def test_every_order_of_a_few_rows_ends_like_order_of_time(specs: tuple[Optimistic, ...]) -> None:
+def test_every_order_of_a_few_rows_gives_the_result_of_ordered_rows(
+    specs: tuple[Optimistic, ...],
+) -> None:
     rows = [(1, "a", 5), (2, "b", 8), (3, "a", 7), (4, "a", 1)]
     expected = final(specs, [rows])
     assert expected
@@ -127,7 +129,7 @@ def test_disorder_leaves_no_trace(
 ) -> None:
     shuffled = list(rows)
     seed.shuffle(shuffled)
-    # Rows of equal time keep their order of arrival, so that is what order of time means here.
+    # Rows of equal time keep their order of arrival.
     expected = final(specs, [by_time(shuffled)])
 
     assert final(specs, in_batches(shuffled, cuts)) == expected
@@ -163,7 +165,7 @@ def test_rows_within_the_wait_are_used_and_others_are_late(
 @steps
 @settings(max_examples=15)
 @given(rows=ROWS, cuts=CUTS, stops=st.sets(st.integers(0, 25)))
-def test_saved_and_restored_is_the_same_as_gone_on(
+def test_saving_and_restoring_changes_nothing(
     specs: tuple[Optimistic, ...], rows: list[Row], cuts: set[int], stops: set[int]
 ) -> None:
     runs = []
@@ -180,7 +182,7 @@ def test_saved_and_restored_is_the_same_as_gone_on(
     assert runs[0] == runs[1]
 
 
-def test_a_large_stream_in_random_order_ends_like_order_of_time() -> None:
+def test_a_large_stream_in_random_order_gives_the_result_of_ordered_rows() -> None:
     draw = random.Random(11)
     rows = [
         (draw.randrange(1_000), draw.choice("abcdef"), draw.randrange(99)) for _ in range(1_500)

@@ -13,9 +13,9 @@ STATUS = {".": KEPT, "+": NEW, "-": GONE}
 def replay(
     keys: str, status: str, states: str = "", final: str = "", *, every: int = 100
 ) -> Replay:
-    """Say of each item of which key it is, what became of it, and whether a state is kept there.
+    """Return the replay of items, given the key, the change and the kept state of each.
 
-    Items are kept (`.`), new (`+`) or gone (`-`); the others are marked by an `x`.
+    Items are unchanged (`.`), new (`+`) or cancelled (`-`). An `x` marks an item with a kept state.
     """
     count = len(keys)
     cuts = [0, *(at for at in range(1, count) if keys[at] != keys[at - 1]), count]
@@ -51,7 +51,7 @@ def test_without_a_kept_state_a_key_is_run_from_its_beginning() -> None:
     assert found.rows.tolist() == [0, 1, 2]
 
 
-def test_a_state_of_another_key_is_not_begun_with() -> None:
+def test_a_key_does_not_start_from_a_state_of_another_key() -> None:
     found = replay("jjkk", "..+.", " x x")
 
     assert found.begins.tolist() == [-1]
@@ -65,32 +65,32 @@ def test_a_key_in_which_nothing_changed_is_not_run() -> None:
     assert len(found.slices) == 1
 
 
-def test_an_item_that_is_gone_is_not_run_and_its_state_is_not_begun_with() -> None:
+def test_a_cancelled_item_is_not_run_and_its_state_is_not_used() -> None:
     found = replay("kkkk", ".-..", " x x")
 
     assert found.begins.tolist() == [-1]
     assert found.rows.tolist() == [0, 2, 3]
-    # The first item is run only to have its state.
+    # The first item is run only for its state.
     assert found.is_anew.tolist() == [False, True, True]
 
 
-def test_a_key_of_which_all_is_gone_has_nothing_to_run() -> None:
+def test_a_key_without_items_has_nothing_to_run() -> None:
     found = replay("kk", "--", " x")
 
     assert found.rows.tolist() == []
     assert found.slices.bounds.tolist() == [0, 0]
 
 
-def test_the_last_state_is_kept_and_one_in_so_many() -> None:
+def test_the_last_state_is_kept_and_one_in_every_few_others() -> None:
     few = replay("k" * 6, "+" * 6)
     many = replay("k" * 40, "+" * 40, every=3)
 
-    # Of six items, none of them final, every state is kept: an eighth of six is none at all.
+    # All states of six items that are not final are kept: an eighth of six is less than one.
     assert few.is_kept.tolist() == [True] * 6
     assert np.flatnonzero(many.is_kept).tolist() == [*range(2, 39, 3), 39]
 
 
-def test_states_behind_all_changes_stay_where_they_are() -> None:
+def test_kept_states_after_all_changes_stay_where_they_are() -> None:
     found = replay("k" * 40, "." * 20 + "+" + "." * 19, " " * 30 + "x" + " " * 8 + "x", every=100)
 
     at = found.rows.tolist().index(30)
@@ -104,7 +104,7 @@ def test_the_state_that_was_the_last_is_cleared_once_it_is_not_unless_it_is_fina
     open_end = replay("k" * 40, "." * 20 + "+" * 20, states, every=100)
     final = replay("k" * 40, "." * 20 + "+" * 20, states, "x" * 20, every=100)
 
-    # With forty items that are not final, states are five apart; the last was kept after twenty.
+    # With forty items that are not final, kept states are five apart; one was kept after twenty.
     assert not open_end.is_cleared.any()
     assert not final.is_cleared.any()
 

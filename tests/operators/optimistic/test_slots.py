@@ -1,4 +1,4 @@
-"""Which slot a key is in."""
+"""The slots of keys."""
 
 from __future__ import annotations
 

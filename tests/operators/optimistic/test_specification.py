@@ -4,10 +4,10 @@ from latecomer.operators.optimistic.changelog import Changelog
 from latecomer.time import FOREVER, NEVER
 
 
-def test_most_steps_mind_no_key_and_keep_the_columns_of_one() -> None:
+def test_by_default_steps_ignore_keys_and_keep_their_columns() -> None:
     assert Changelog().keyed is None
     assert Changelog().keeps_keys
 
 
-def test_what_a_watermark_makes_final_is_final_behind_a_step() -> None:
+def test_by_default_a_step_passes_the_watermark_on() -> None:
     assert [Changelog().passes(at) for at in (NEVER, 7, FOREVER)] == [NEVER, 7, FOREVER]

@@ -1,4 +1,4 @@
-"""States fed back: against the paper's cycle, and what they cost."""
+"""Stateful steps, compared with the paper's cycle, and the number of their updates."""
 
 from collections import Counter
 from decimal import Decimal
@@ -46,7 +46,7 @@ def summed(state: int, row: Seen) -> tuple[int, tuple[int]]:
     return state + row.value, (state + row.value,)
 
 
-def test_a_straggler_is_put_where_it_belongs() -> None:
+def test_a_straggler_is_inserted_at_its_time() -> None:
     sums = started(summed, 0)
 
     assert said(sums, items((1, "k", 5))) == [(1, 1, 5)]
@@ -55,7 +55,7 @@ def test_a_straggler_is_put_where_it_belongs() -> None:
     assert said(sums, items((2, "k", 2), sign=-1)) == [(-1, 2, 7), (-1, 3, 10), (1, 3, 8)]
 
 
-def test_an_output_that_comes_out_as_before_is_not_said_again() -> None:
+def test_an_output_that_stays_the_same_is_not_emitted_again() -> None:
     def largest(state: int, row: Seen) -> tuple[int, tuple[int]]:
         return max(state, row.value), (max(state, row.value),)
 
@@ -66,7 +66,7 @@ def test_an_output_that_comes_out_as_before_is_not_said_again() -> None:
     assert running.cancelled == 2
 
 
-def test_another_version_of_a_row_that_gives_the_same_says_nothing() -> None:
+def test_a_corrected_row_with_the_same_output_emits_nothing() -> None:
     running = started(lambda state, _row: (state + 1, (state,)), 0)
     running.push(items((1, "k", 1), (2, "k", 2)))
     other = items((1, "k", 5)).set_column(ITEM.names.index("_lc_trace"), "_lc_trace", pa.array([7]))
@@ -82,7 +82,7 @@ def test_another_version_of_a_row_that_gives_the_same_says_nothing() -> None:
     one_by_one=st.booleans(),
 )
 @pytest.mark.parametrize(("update", "initial"), [(append, ""), (many, 0)])
-def test_what_is_said_is_what_is_left_of_the_papers_cycle(
+def test_the_output_is_the_net_change_of_the_papers_cycle(
     update: Any,  # noqa: ANN401
     initial: object,
     chosen: list[tuple[int, str]],
@@ -114,7 +114,7 @@ def test_what_is_said_is_what_is_left_of_the_papers_cycle(
 
 
 class Valued:
-    """A row, as far as these functions look at it."""
+    """The columns of a row that these functions read."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -128,7 +128,7 @@ def test_an_item_in_order_costs_one_update() -> None:
     assert sums.updates == 200
 
 
-def test_a_straggler_costs_its_way_to_the_end_and_at_most_to_the_kept_state_before() -> None:
+def test_a_straggler_costs_updates_from_the_kept_state_before_it_to_the_end() -> None:
     sums = started(summed, 0, every=16)
     for time in range(200):
         sums.push(items((2 * time, "k", 1)))
@@ -137,13 +137,13 @@ def test_a_straggler_costs_its_way_to_the_end_and_at_most_to_the_kept_state_befo
 
     behind = 49 + 1
     assert behind <= sums.updates - before < behind + 16
-    # One straggler leaves the kept states where they are, or adds some.
+    # One straggler leaves the kept states in place, or adds some.
     before = sums.updates
     sums.push(items((303, "k", 1)))
     assert sums.updates - before < behind + 16
 
 
-def test_a_straggler_that_changes_nothing_later_costs_its_way_to_the_next_kept_state() -> None:
+def test_a_straggler_that_changes_no_later_state_costs_updates_up_to_the_next_kept_state() -> None:
     def last(state: int, row: Seen) -> tuple[int, tuple[int]]:
         return row.value, (row.value - state,)
 
@@ -163,7 +163,7 @@ def test_a_micro_batch_with_many_stragglers_runs_once() -> None:
     made = said(sums, items(*((2 * time + 1, "k", 1) for time in range(100))))
 
     assert sums.updates - before == 200
-    # The first item has nothing before it that is new.
+    # No new item comes before the first item.
     assert len(made) == 100 - 1 + 200 - 1
 
 
@@ -179,7 +179,7 @@ def test_a_state_may_be_changed_in_place() -> None:
     assert said(running, items((1, "l", 7))) == [(1, 1, 7)]
 
 
-def test_a_state_that_is_said_and_then_changed_in_place_was_what_it_was() -> None:
+def test_an_emitted_state_keeps_its_value_when_it_is_changed_in_place() -> None:
     def listed(state: list[int], row: Seen) -> tuple[list[int], tuple[list[int]]]:
         state.append(row.value)
         return state, (state,)
@@ -190,7 +190,7 @@ def test_a_state_that_is_said_and_then_changed_in_place_was_what_it_was() -> Non
     assert said(running, batch) == [(1, 1, [1]), (1, 2, [1, 2]), (1, 3, [1, 2, 3])]
 
 
-def test_behind_the_watermark_one_state_of_each_key_is_held() -> None:
+def test_before_the_watermark_one_state_of_each_key_is_held() -> None:
     sums = started(summed, 0, every=8)
     sums.push(items(*((time, key, 1) for time in range(100) for key in "abc")))
     sums.advance(1_000)
@@ -240,9 +240,7 @@ def test_a_failure_names_the_row_and_the_state() -> None:
         ((0, Decimal("2.5")), "returned Decimal('2.5') for column \"total\""),
     ],
 )
-def test_what_a_function_must_not_return_is_named_with_the_row(
-    returned: object, message: str
-) -> None:
+def test_an_invalid_return_value_is_shown_with_its_row(returned: object, message: str) -> None:
     running = started(lambda _state, _row: returned, 0)
 
     with pytest.raises(UpdateError, match="Hint: ") as caught:
@@ -278,7 +276,7 @@ def test_a_state_that_cannot_be_written_down_is_refused() -> None:
         running.push(items((1, "k", 5)))
 
 
-def test_what_comes_out_one_by_one_fails_with_its_row() -> None:
+def test_an_output_that_fails_is_reported_with_its_row() -> None:
     running = started(lambda state, row: (state, (1 // each for each in [row.value])), 0)
 
     with pytest.raises(UpdateError, match=r"failed with ZeroDivisionError.*value=0"):
@@ -298,10 +296,10 @@ def test_a_key_whose_state_equals_the_initial_one_is_forgotten(
     assert running.held == 0
 
 
-def test_a_watermark_before_the_first_kept_state_of_a_key_is_passed() -> None:
+def test_a_watermark_may_be_before_the_first_kept_state_of_a_key() -> None:
     sums = started(summed, 0, every=64)
     sums.push(items(*((time, "k", 1) for time in range(1, 101))))
-    # Without these items no state before the watermark is kept.
+    # Without these items, no state before the watermark is kept.
     sums.push(items(*((time, "k", 1) for time in range(13, 100)), sign=-1))
 
     sums.advance(12)

@@ -1,4 +1,4 @@
-"""States are written as JSON, unless that cannot be."""
+"""States are written as JSON if possible, otherwise pickled."""
 
 import math
 from collections import Counter, namedtuple
@@ -117,13 +117,13 @@ def test_other_states_are_not_read_as_columns(states: list[object]) -> None:
     assert thawed_numbers(pa.array([frozen(state) for state in states], pa.binary())) is None
 
 
-def test_of_many_states_the_one_that_cannot_be_read_is_an_error() -> None:
+def test_one_of_many_states_that_cannot_be_read_is_an_error() -> None:
     for broken in (b"j", b"j1,2", b'j["unknown", 1]', b"x1"):
         with pytest.raises(StateFormatError):
             thawed_all([frozen(1), broken])
 
 
-def test_no_number_and_the_infinite_are_states_too() -> None:
+def test_nan_and_infinity_are_states_too() -> None:
     assert math.isnan(thawed(frozen(math.nan)))
     assert thawed(frozen([math.inf, -0.0])) == [math.inf, 0.0]
 

@@ -1,4 +1,4 @@
-"""Drive `Detect` over rows that say which conditions they meet."""
+"""Run `Detect` on rows that contain the conditions they meet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
 
 
 def event(name: str, **kwargs: Any) -> Event:  # noqa: ANN401
-    """Make an event whose condition is called as it is."""
+    """Return an event whose condition has the same name."""
     return Event(name, name, **kwargs)
 
 
@@ -41,7 +41,7 @@ def row(time: int, meets: str, key: str | None = "k", value: int = 0) -> Row:
 
 
 def rows(text: str) -> list[Row]:
-    """Make rows of one key, a second apart; a dash is one that meets nothing."""
+    """Return rows of one key, a second apart; a dash is a row that meets no condition."""
     return [row(time, meets.strip("-")) for time, meets in enumerate(text.split())]
 
 
@@ -68,7 +68,7 @@ def detect(
 
 
 def sequences(matches: pa.Table, shape: Shape) -> list[Sequence]:
-    """Read matches as the oracle writes them: which row is which event."""
+    """Return matches in the form of the oracle: the rows with their events."""
     found = []
     for match in matches.to_pylist():
         taken: list[tuple[int, str]] = []
@@ -103,14 +103,14 @@ def found(
 
 
 def told(shape: Shape, text: str, **options: Any) -> list[str]:  # noqa: ANN401
-    """Find matches in rows of one key; each is written as its events and their places."""
+    """Return the matches in rows of one key, each as text: its events and their positions."""
     spec = detect(shape, **options)
     matches = sequences(found(spec, rows(text)), shape)
     return [" ".join(f"{name}{place}" for place, name in match) for match in matches]
 
 
 def expected(spec: Detect, shape: Shape, given: list[Row]) -> list[Sequence]:
-    """Find matches by their definition, in order of their last rows and then of their first."""
+    """Return matches by definition, in order of their last rows and then of their first."""
     everything: list[Sequence] = []
     for key in {each.key for each in given}:
         own = [(number, each) for number, each in enumerate(given) if each.key == key]
@@ -131,7 +131,7 @@ def expected(spec: Detect, shape: Shape, given: list[Row]) -> list[Sequence]:
 
 @st.composite
 def shapes(draw: st.DrawFn, most: int = 3) -> Shape:
-    """Any pattern of up to three events that have different names, and perhaps a condition."""
+    """Draw a pattern of up to three events with different names and perhaps a condition."""
     names = draw(st.lists(st.sampled_from(CONDITIONS[:3]), min_size=1, max_size=most, unique=True))
     return _shape(draw, names)
 

@@ -1,7 +1,7 @@
-"""Matches by their definition: look at all sequences of rows, and keep those that are matches.
+"""Matches by definition: try all sequences of rows, and keep those that are matches.
 
-A pattern is a set of *words*. A word has an event at each place, and for each place the guard that
-stands before it. Rows are few, so all words that can matter are written out.
+A pattern is a set of *words*. A word has an event at each place, with the guard before it. Rows are
+few, so all words that can matter are listed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Word = tuple[tuple[str | None, str], ...]
 Sequence = tuple[tuple[int, str], ...]
-"""Which row is which event."""
+"""The rows of a match, with their events."""
 
 
 class Row(NamedTuple):
@@ -28,11 +28,11 @@ class Row(NamedTuple):
     key: str | None
     value: int
     meets: frozenset[str]
-    """The names of the conditions that it meets."""
+    """The names of the conditions that the row meets."""
 
 
 def words(shape: Shape, most: int) -> set[Word]:
-    """Write out the words of a pattern that have at most so many places."""
+    """Return the words of a pattern with at most `most` places."""
     match shape:
         case Event():
             return {((None, shape.name),)} if most else set()
@@ -46,7 +46,7 @@ def words(shape: Shape, most: int) -> set[Word]:
             once = words(shape.of, most)
             found: set[Word] = {()} if shape.least == 0 else set()
             exactly: set[Word] = {()}
-            # Longer words than `most` are not asked for, so more often than that changes nothing.
+            # More repetitions would only give words longer than `most`.
             for often in range(1, max(shape.least, most if shape.most is None else shape.most) + 1):
                 pairs = ((a, b) for a in exactly for b in once)
                 exactly = {_after(a, b, None) for a, b in pairs if len(a) + len(b) <= most}
@@ -74,7 +74,7 @@ class Search:
     absent: str | None = None
 
     def matches(self) -> list[Sequence]:
-        """All matches, in order of their last rows and then of their first."""
+        """Return all matches, in order of their last rows and then of their first."""
         valid = list(self.valid())
         begun = [True] * len(self.rows)
         if not self.may_overlap:
@@ -83,7 +83,7 @@ class Search:
         return sorted(found, key=lambda s: (s[-1][0], s[0][0]))
 
     def valid(self) -> Iterator[Sequence]:
-        """All sequences that are the beginning of a match, or perhaps a whole one."""
+        """Return all sequences that begin a match, including whole matches."""
         names = [event.name for event in events_of(self.shape)]
         for length in range(1, len(self.rows) + 1):
             for places in combinations(range(len(self.rows)), length):
@@ -97,7 +97,7 @@ class Search:
             before, (place, name) = sequence[:length], sequence[length]
             if name not in self.next_events(before, place):
                 return False
-            # Rows between were passed over: none of them could be taken, and none had to be.
+            # Rows between were skipped: none of them could be taken, or ended the sequence.
             skipped = range(before[-1][0] + 1, place) if before else range(0)
             if any(self.is_strict or self.next_events(before, each) for each in skipped):
                 return False
@@ -107,7 +107,7 @@ class Search:
         return any(len(word) == len(sequence) for word in self.words_of(sequence))
 
     def is_found(self, sequence: Sequence) -> bool:
-        """Return True if no row follows that must be absent."""
+        """Return True if no row follows that must be absent after the match."""
         last = sequence[-1][0]
         follow = [r for r in self.rows[last + 1 :] if r.time - self.rows[last].time < self.lasting]
         return not any(self.must_be_absent(each) for each in follow)
@@ -120,7 +120,7 @@ class Search:
         return self.absent is None or self.absent in row.meets
 
     def waits(self, sequence: Sequence, place: int) -> bool:
-        """Return True if a complete match still waits after a row."""
+        """Return True if a complete match still waits for absence after a row."""
         last = sequence[-1][0]
         if last >= place or self.rows[place].time - self.rows[last].time >= self.lasting:
             return False
@@ -128,11 +128,11 @@ class Search:
         return self.is_complete(sequence) and not any(map(self.must_be_absent, follow))
 
     def words_of(self, sequence: Sequence) -> list[Word]:
-        """The words that begin with a sequence: no row between two events meets the guard there."""
+        """Return the words that begin with a sequence, and whose guards no row between meets."""
         return [word for word in self.all_words() if self.fits(word, sequence)]
 
     def all_words(self) -> set[Word]:
-        # One place more, to see whether something could follow.
+        # Words one place longer show whether another event could follow.
         return words(self.shape, len(self.rows) + 1)
 
     def fits(self, word: Word, sequence: Sequence) -> bool:
@@ -178,7 +178,7 @@ class Search:
         return taken[0] if taken else None
 
     def _close(self, begun: list[bool], valid: list[Sequence]) -> None:
-        """Find the rows that may begin a match: none that is under way has them or passes them."""
+        """Mark which rows may begin a match: those that no match under way takes or skips."""
         for place in range(len(self.rows)):
             earlier = [s for s in valid if begun[s[0][0]] and s[0][0] < place]
             takes = any(s[-1][0] == place for s in earlier)

@@ -1,4 +1,4 @@
-"""Which event may follow which."""
+"""Automata: the events that may follow each event."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_events_follow_each_other() -> None:
     assert automaton.lasts == (2,)
 
 
-def test_what_may_be_left_out_is_passed_by() -> None:
+def test_an_optional_event_may_be_skipped() -> None:
     automaton = compiled(Then(STAR_B, Either(A, C)))
 
     assert automaton.firsts == (0, 1, 2)
     assert automaton.lasts == (1, 2)
 
 
-def test_a_guard_stands_where_one_part_meets_the_next() -> None:
+def test_a_guard_stands_between_two_parts() -> None:
     automaton = compiled(Then(Then(A, STAR_B), C, "z"))
 
     assert automaton.guards == ("z",)
@@ -40,7 +40,7 @@ def test_a_guard_stands_where_one_part_meets_the_next() -> None:
     )
 
 
-def test_a_way_without_a_guard_makes_one_with_it_needless() -> None:
+def test_an_unguarded_step_replaces_the_same_step_with_a_guard() -> None:
     optional = [Some(each, 0, 1) for each in (A, B)]
     automaton = compiled(Some(Then(*optional, "z"), 1))
 
@@ -54,7 +54,7 @@ def test_events_that_can_come_again_are_repeated() -> None:
     assert compiled(Then(A, Some(B, 0, 1))).repeated == set()
 
 
-def test_an_event_is_before_another_if_every_way_leads_by_it() -> None:
+def test_an_event_is_before_another_if_every_path_contains_it() -> None:
     automaton = compiled(Then(A, Then(STAR_B, C)))
 
     assert automaton.is_before(0, 2)
@@ -63,7 +63,7 @@ def test_an_event_is_before_another_if_every_way_leads_by_it() -> None:
     assert not automaton.is_before(0, 0)
 
 
-def test_an_event_that_comes_several_times_has_a_state_for_each() -> None:
+def test_an_event_with_several_repetitions_has_a_state_for_each() -> None:
     automaton = compiled(Then(Some(A, 2, 3), B))
 
     assert automaton.states == (0, 0, 0, 1)
@@ -83,7 +83,7 @@ def test_an_event_that_comes_once_is_not_repeated() -> None:
     assert compiled(Then(Some(A, 1, 1), B)) == compiled(Then(A, B))
 
 
-def test_ways_that_name_rows_alike_are_one() -> None:
+def test_paths_that_name_rows_alike_are_one() -> None:
     automaton = compiled(Some(Some(A, 1), 2, 2))
 
     assert automaton.arcs == ((0, 1, UNGUARDED), (1, 1, UNGUARDED))

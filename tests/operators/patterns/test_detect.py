@@ -1,4 +1,4 @@
-"""What is a match, what is not, and that no batch or restart changes that."""
+"""What is a match and what is not, whatever the batches and restarts."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def optional(of: Shape) -> Some:
     return Some(of, 0, 1)
 
 
-def test_one_after_the_other() -> None:
+def test_a_sequence_of_events_is_a_match() -> None:
     assert told(Then(A, B), "a b") == ["a0 b1"]
     assert told(Then(A, B), "b a") == []
 
 
-def test_rows_that_are_not_the_next_event_are_passed_over() -> None:
+def test_rows_that_are_not_the_next_event_are_skipped() -> None:
     assert told(Then(A, B), "a - c b b") == ["a0 b3"]
 
 
-def test_strict_matches_pass_over_nothing() -> None:
+def test_strict_matches_skip_no_row() -> None:
     assert told(Then(A, B), "a - b a b", is_strict=True) == ["a3 b4"]
 
 
@@ -117,7 +117,7 @@ def test_an_event_without_a_condition_is_any_row() -> None:
     assert told(Then(A, Then(Event("x"), B)), "a - b b") == ["a0 x1 b2"]
 
 
-def test_each_complete_match_is_told() -> None:
+def test_each_complete_match_is_reported() -> None:
     assert told(Then(A, plus(B)), "a b b") == ["a0 b1", "a0 b1 b2"]
 
 
@@ -130,11 +130,11 @@ def test_an_optional_event_comes_once_or_not_at_all() -> None:
     assert told(Then(A, Then(optional(B), C)), "a c") == ["a0 c1"]
 
 
-def test_one_or_the_other() -> None:
+def test_either_of_two_events_is_a_match() -> None:
     assert told(Then(A, Either(B, C)), "a c a b") == ["a0 c1", "a2 b3"]
 
 
-def test_a_row_that_is_one_and_the_other_is_both_in_turn() -> None:
+def test_a_row_that_meets_both_alternatives_gives_two_matches() -> None:
     assert told(Then(A, Either(B, C)), "a bc") == ["a0 b1", "a0 c1"]
 
 
@@ -148,19 +148,19 @@ def test_the_row_that_is_taken_is_not_between() -> None:
     assert told(Then(A, B, "z"), "a zb") == ["a0 b1"]
 
 
-def test_unless_is_for_one_place_of_the_pattern() -> None:
+def test_unless_applies_to_one_place_of_the_pattern() -> None:
     pattern = Then(Then(A, star(B)), C, "z")
 
     assert told(pattern, "a z b c") == ["a0 b2 c3"]
     assert told(pattern, "a b z c") == []
 
 
-def test_an_event_comes_so_often() -> None:
+def test_an_event_may_be_repeated_a_given_number_of_times() -> None:
     assert told(Some(A, 3, 3), "a - a a a") == ["a0 a2 a3", "a2 a3 a4"]
     assert told(Then(Some(A, 2, 3), B), "a b a b", may_overlap=False) == ["a0 a2 b3"]
 
 
-def test_each_number_of_times_is_told() -> None:
+def test_each_number_of_repetitions_is_reported() -> None:
     assert told(Some(A, 2, 3), "a a a a", may_overlap=False) == ["a0 a1", "a0 a1 a2"]
     assert told(Then(A, Some(B, 0, 2)), "a b b b") == ["a0", "a0 b1", "a0 b1 b2"]
 
@@ -172,7 +172,7 @@ def test_ways_that_name_rows_alike_are_one_match() -> None:
 def test_a_pattern_may_end_by_absence() -> None:
     assert told(A, "a - - -", silence=3, absent="b") == ["a0"]
     assert told(A, "a - b -", silence=3, absent="b") == []
-    # A row exactly that long after it does no harm.
+    # A row exactly `silence` later does not prevent the match.
     assert told(A, "a - - b", silence=3, absent="b") == ["a0"]
 
 
@@ -181,12 +181,12 @@ def test_a_row_of_equal_time_that_comes_after_it_is_not_absent() -> None:
     assert sequences(found(detect(A, silence=1, absent="b"), [row(0, "a"), row(0, "b")]), A) == []
 
 
-def test_no_row_at_all_may_be_what_is_absent() -> None:
+def test_any_row_may_have_to_be_absent() -> None:
     assert told(A, "a a - -", silence=2) == []
     assert told(A, "a a - a", silence=1) == ["a0", "a1", "a3"]
 
 
-def test_a_match_that_waits_is_under_way() -> None:
+def test_a_match_that_waits_for_absence_is_under_way() -> None:
     assert told(A, "a a a a", silence=2, absent="b", may_overlap=False) == ["a0", "a2"]
 
 
@@ -225,7 +225,7 @@ def _conditions(met: str) -> dict[str, bool]:
     return {name: name == met for name in "abcz"}
 
 
-def test_what_can_no_longer_be_complete_is_not_held() -> None:
+def test_attempts_that_can_no_longer_be_complete_are_not_held() -> None:
     running = detect(Then(A, B), within=5).start(SCHEMA, MemoryChunks())
     running.push(table(rows("a - - a")))
 
@@ -258,7 +258,7 @@ def test_a_watermark_before_all_changes_nothing() -> None:
     assert running.held == 1
 
 
-def test_what_is_no_longer_held_is_no_longer_stored() -> None:
+def test_rows_that_are_no_longer_held_are_no_longer_stored() -> None:
     chunks = MemoryChunks()
     running = detect(Then(A, B)).start(SCHEMA, chunks)
     running.push(table(rows("a")))
@@ -271,7 +271,7 @@ def test_what_is_no_longer_held_is_no_longer_stored() -> None:
 
 
 class Written(MemoryChunks):
-    """Chunks that count what is written."""
+    """Chunks that count the rows written."""
 
     rows = 0
 
@@ -280,7 +280,7 @@ class Written(MemoryChunks):
         super().put(number, rows)
 
 
-def test_only_what_is_new_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_rows_and_steps_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_log, "SMALL", 0)
     chunks, saved = Written(), None
     spec = detect(Then(A, B), within=100)
@@ -289,7 +289,7 @@ def test_only_what_is_new_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
         running.push(table(rows("- " * 4 * start + "a a a a")[4 * start :]))
         saved = running.save()
 
-        # Four rows, and the step that each of them is.
+        # Four rows, and a step for each of them.
         assert chunks.rows == 2 * 4 * (start + 1)
     running = spec.start(SCHEMA, chunks, saved)
     assert running.held == 20
@@ -340,7 +340,7 @@ def test_neither_batches_nor_restarts_change_matches(
 
 
 @given(given=streams)
-def test_keys_know_nothing_of_each_other(given: list[Row]) -> None:
+def test_keys_are_matched_independently(given: list[Row]) -> None:
     spec = detect(Then(A, plus(B)), 4)
     told = ["start", "end", "key"]
     together = found(spec, given).select(told).to_pylist()

@@ -1,4 +1,4 @@
-"""Matches behind a sort: disorder within the wait leaves no trace, and each wait is on its own."""
+"""Matches after a sort: disorder within the wait changes nothing, and waits are independent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ arrivals = st.lists(
 
 
 def matches(shape: Shape, waits: tuple[int, ...], batches: list[list[Row]]) -> list[dict[str, Any]]:
-    """Run on the local host, to the end."""
+    """Return the matches on the local host, up to the end of the stream."""
     waits = tuple(wait * TICK for wait in waits)
     sort = Sort(TIME) if len(waits) == 1 else Levels(TIME, waits)
     detect = Detect(TIME, ("key",), compiled(shape), WITHIN)
@@ -83,7 +83,7 @@ def test_disorder_within_the_wait_leaves_no_trace(
 
 
 @given(shape=shapes(), given=arrivals, size=st.integers(1, 6), silence=st.sampled_from([None, 3]))
-def test_matches_go_on_as_rows_with_lifetimes(
+def test_matches_become_rows_with_lifetimes(
     shape: Shape, given: list[Row], size: int, silence: int | None
 ) -> None:
     spec = detect(shape, WITHIN, silence and silence * TICK, "z")
@@ -95,7 +95,7 @@ def test_matches_go_on_as_rows_with_lifetimes(
     )
     batches = cut(given, size)
 
-    # An instant is a microsecond, and a tick is many.
+    # An instant is a microsecond; a tick is longer.
     found = [
         (m["start"], max(m["end"], m["start"] + 1), (m["key"],)) for m in run_plan(batches, spec)
     ]
@@ -112,7 +112,9 @@ def run_plan(batches: list[list[Row]], *operators: Any) -> list[dict[str, Any]]:
 
 
 @given(given=arrivals, size=st.integers(1, 6))
-def test_each_wait_finds_what_it_would_find_alone(given: list[Row], size: int) -> None:
+def test_each_wait_finds_the_matches_of_a_query_with_that_wait_alone(
+    given: list[Row], size: int
+) -> None:
     shape = Then(A, Some(B, 1), "z")
     waits = (0, 5, 12)
     together = matches(shape, waits, cut(given, size))

@@ -12,7 +12,7 @@ FIRST, MORE, MAYBE = 0, 1, 2
 
 
 def matches(*chains: list[tuple[int, int]]) -> Matches:
-    """Make matches: each a list of rows, and of which event they are."""
+    """Return matches; each is a list of rows with their events."""
     rows, events, before, lasts = [], [], [], []
     for chain in chains:
         for at, (row, event) in enumerate(chain):
@@ -60,7 +60,7 @@ def test_events_that_came_more_often_are_a_list_in_order_and_perhaps_an_empty_on
     assert found.several(MORE, ["time"]).to_pylist() == [[{"time": 2}, {"time": 3}], []]
 
 
-def test_what_comes_out_is_of_the_types_that_were_said() -> None:
+def test_matches_have_the_declared_types() -> None:
     found = matches([(0, FIRST)])
 
     assert found.one(FIRST, ROWS.column_names).type == struct_type(ROWS.schema)

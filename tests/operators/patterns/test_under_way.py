@@ -9,7 +9,7 @@ from latecomer.time import TimeColumn
 
 TIME = TimeColumn("time", "us")
 ROWS = pa.table({"name": ["a", "b", "c", "d"], "time": [1, 2, 3, 4]})
-# Two attempts: a then c, and b. Row d was taken by one that has been given up.
+# There are two attempts: a then c, and b. Row d was taken by an attempt that was given up.
 STEPS = Steps(
     row=np.array([0, 1, 3, 2]), state=np.array([0, 0, 1, 1]), before=np.array([-1, -1, 0, 0])
 )
@@ -21,7 +21,7 @@ def attempts(last: list[int], began: list[int], closed: list[int]) -> Attempts:
 
 
 def chains(held: UnderWay) -> list[str]:
-    """Read the rows of each attempt, the first one first."""
+    """Return the rows of each attempt, in order."""
     found = []
     names = held.rows.column("name").to_pylist()
     for last in held.last.tolist():

@@ -1,4 +1,4 @@
-"""Conditions on earlier events: compiled or called, they are the same."""
+"""Conditions on earlier events: compiled and called ones give the same matches."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_condition_on_numbers_is_compiled_once_it_is_worth_it(
         assert bool(loop.signatures) is is_compiled
 
 
-def test_what_cannot_be_compiled_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_that_cannot_be_compiled_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(where, "COMPILED_FROM", 0)
     calls = []
 
@@ -108,7 +108,7 @@ def test_a_row_that_must_be_absent_is_compared_with_the_match(
     spec = detect(A, silence=10, absent="b")
     spec = replace(spec, automaton=replace(spec.automaton, absent=is_more))
     first, second = row(0, "a", value=1), row(1, "a", value=5)
-    # A row that does not meet the condition is not asked, and one that comes too late does no harm.
+    # A row that fails the condition is not compared, and a row that comes too late has no effect.
     given = [first, second, row(2, "c", value=9), row(3, "b", value=3), row(11, "b", value=9)]
 
     for batch in (1, len(given)):
@@ -154,7 +154,7 @@ def test_a_label_names_the_function() -> None:
         (lambda: True, 'of event "b" takes no arguments'),
     ],
 )
-def test_a_function_that_asks_for_what_is_not_there_is_refused(
+def test_a_function_that_needs_a_missing_event_is_refused(
     function: Callable[..., bool], message: str
 ) -> None:
     with pytest.raises(PatternError, match=message):
@@ -170,7 +170,7 @@ def test_rows_have_the_columns_of_the_stream() -> None:
     assert isinstance(found(detect(shape), []), pa.Table)
 
 
-def test_columns_are_asked_for_by_name_only() -> None:
+def test_columns_are_read_by_name_only() -> None:
     shape = Then(A, event("b", where=lambda row, a: row[1] > a[1]))
 
     with pytest.raises(PatternError, match="column 1 of a row by its position"):

@@ -1,6 +1,6 @@
-"""Every temporal operator, with its definition. The laws hold for all of them.
+"""Every temporal operator, with its definition. The laws are tested for all of them.
 
-A new operator needs an entry here: `test_laws.py` finds those that have none.
+A new operator needs an entry here; `test_laws.py` fails if one has none.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
     from tests.operators.temporal.oracle import Event, Stream
 
 AT_THE_RIM = {AsEdges, AsWindows, Lasting, Lifetimes, Paired, Whole}
-"""What comes in here, or goes out, has no edges: each has a test of its own."""
+"""Operators whose input or output has no edges. Each has a test module of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An operator, and its definition."""
+    """An operator with its definition."""
 
     spec: Temporal | Binary
     definition: Callable[..., Counter[Event]]
     endless: bool = True
-    """Whether the definition is of rows that never end, too."""
+    """Whether the definition also covers rows that never end."""
     alike: bool = False
     """Whether both streams must have the same columns."""
 
     def __str__(self) -> str:
-        # Without the addresses of functions: processes that share the tests must agree on names.
+        # Names have no addresses of functions, because all test processes must use the same names.
         return re.sub(r" at 0x[0-9a-f]+", "", repr(self.spec))
 
     @property
@@ -169,7 +169,7 @@ KEEPING_COLUMNS = (
     Entry(Stitch((), Condition(is_near)), lambda e: oracle.stitch(e, are_near)),
     Entry(Keep(Condition(is_high)), lambda e: Counter(each for each in e if (each[2][1] or 0) > 1)),
 )
-"""Of one stream: what comes out has the columns that came in, and may come in elsewhere."""
+"""Operators on one stream that keep its columns, so that they can be chained."""
 
 SUM = Entry(TOTAL, lambda e: oracle.snapshots(e, key, total))
 

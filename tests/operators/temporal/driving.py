@@ -1,8 +1,8 @@
-"""Drive temporal operators, and put together again what comes out.
+"""Run temporal operators, and turn their output back into events.
 
-A test has *events*, `(start, end, payload)`, as the oracle has. They are sent as edges, in any of
-the forms that edges have, and in any order that the watermarks allow. What comes out is edges, too:
-`events_of` puts them together.
+A test has *events*, `(start, end, payload)`, like the oracle. They are sent as edges, in any form
+that edges may have, and in any order that the watermarks allow. The output is edges, too;
+`events_of` turns them back into events.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Edge = tuple[int, int, int, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An event, and how it is sent: as one edge, or its end apart from its begin."""
+    """An event, and how it is sent: as one edge, or as a begin and an end."""
 
     event: Event
     is_parted: bool
@@ -46,7 +46,7 @@ Send = Callable[..., list[Sent]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A watermark, and how far ahead of it edges are pushed before it; never ones behind it."""
+    """A watermark, and how far beyond it edges are pushed before it."""
 
     watermark: int
     ahead: int = 0
@@ -83,12 +83,12 @@ marks = (
 
 
 def whole(*given: Event) -> list[Sent]:
-    """Send events each as one edge."""
+    """Send each event as one edge."""
     return [Sent(event, is_parted=False) for event in given]
 
 
 def parted(*given: Event) -> list[Sent]:
-    """Send events each as a begin and an end."""
+    """Send each event as a begin and an end."""
     return [Sent(event, is_parted=True) for event in given]
 
 
@@ -97,7 +97,7 @@ def stream_of(sent: Iterable[Sent]) -> Stream:
 
 
 def edges_of(sent: Iterable[Sent]) -> list[Edge]:
-    """Write events as edges: what never ends is parted by having an id."""
+    """Return events as edges. An event that never ends has an id, like one sent in two parts."""
     found: list[Edge] = []
     for number, each in enumerate(sent):
         start, end, payload = each.event
@@ -119,7 +119,7 @@ def table(edges: Sequence[Edge], schema: pa.Schema) -> pa.Table:
 
 
 def events_of(rows: Iterable[dict[str, Any]]) -> Counter[Event]:
-    """Put begins and ends together; what is still open has no end."""
+    """Return the events of edges. An event that is still open has no end."""
     found: Counter[Event] = Counter()
     opened: dict[int, tuple[int, tuple[Any, ...]]] = {}
     for row in sorted(rows, key=lambda row: row[AT]):
@@ -145,7 +145,7 @@ def _hashable(value: Any) -> Any:  # noqa: ANN401
 
 
 class Source:
-    """Where the edges of a stream enter."""
+    """The input of a stream of edges."""
 
     def __init__(self, side: int, schema: pa.Schema) -> None:
         self.schema = schema
@@ -155,11 +155,11 @@ class Source:
         return table(pushed[self._side], self.schema), watermark
 
     def restart(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is held."""
 
 
 class Node:
-    """A running operator, behind what it reads: sources or other nodes."""
+    """A running operator, with its inputs: sources or other nodes."""
 
     def __init__(self, spec: Temporal | Binary, *inputs: Source | Node) -> None:
         self._inputs, self._spec, self._chunks = inputs, spec, MemoryChunks()
@@ -174,7 +174,7 @@ class Node:
         self.overslept = False
 
     def turn(self, pushed: Sequence[list[Edge]], watermark: int) -> tuple[pa.Table, int]:
-        """Take in edges, then a watermark; return what is ready, and how far it is settled."""
+        """Push edges, then advance; return the ready edges, and the time up to which all came."""
         ready, reached = [], []
         for side, source in enumerate(self._inputs):
             rows, passed = source.turn(pushed, watermark)
@@ -190,7 +190,7 @@ class Node:
         return pa.concat_tables(ready), settled
 
     def restart(self) -> None:
-        """Begin anew from what was saved, as do all before it."""
+        """Restore the operator and its inputs from their saved states."""
         for source in self._inputs:
             source.restart()
         self.running = self._start(self.running.save())
@@ -198,7 +198,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What had come out by a watermark, and how far that is settled."""
+    """The output up to a watermark, and the time up to which it is settled."""
 
     rows: list[dict[str, Any]]
     settled: int
@@ -219,7 +219,7 @@ def drive(
         sides: The events of each stream.
         marks: The watermarks, and which edges are pushed before each.
         batch: How many edges of a stream are pushed at a time; None for all at once.
-        restart: Whether everything is saved and started anew after each watermark.
+        restart: Whether everything is saved and restored after each watermark.
     """
     left = [edges_of(sent) for sent in sides]
     rows: list[dict[str, Any]] = []
@@ -238,7 +238,7 @@ def drive(
         now = [[edge for edge in side if edge[0] < until] for side in left]
         left = [[edge for edge in side if edge[0] >= until] for side in left]
         while batch is not None and any(len(side) > batch for side in now):
-            # The watermark stays where it was.
+            # The watermark does not fall.
             turn([side[:batch] for side in now], before)
             now = [side[batch:] for side in now]
         settled = turn(now, mark.watermark)
@@ -258,14 +258,14 @@ def binary(spec: Binary, left: pa.Schema = LEFT, right: pa.Schema = RIGHT) -> No
 
 
 def result(root: Node, *sides: Sequence[Sent], marks: Sequence[Mark] = (END,)) -> Counter[Event]:
-    """Drive an operator to the end, and put together what came out."""
+    """Run an operator to the end, and return the events of its output."""
     return events_of(drive(root, sides, marks)[-1].rows)
 
 
 def assert_settled(turns: Sequence[Turn], expected: Counter[Event]) -> None:
-    """Check that all edges of the result came by the time at which it was settled, and no others.
+    """Check that at each watermark the output has the edges of the result up to the settled time.
 
-    Edges may come ahead of time, so at each watermark only what is before it is compared.
+    Edges may come early, so only those before the settled time are compared.
     """
     for turn in turns:
         until = turn.settled
@@ -274,7 +274,7 @@ def assert_settled(turns: Sequence[Turn], expected: Counter[Event]) -> None:
 
 
 def _before(until: int, found: Counter[Event]) -> Counter[Event]:
-    """See events as they are known before some time."""
+    """Return events as they are known before some time."""
     seen: Counter[Event] = Counter()
     for (start, end, payload), count in found.items():
         if start < until:

@@ -1,7 +1,7 @@
-"""The temporal operators by their definition: what counts at each instant, one instant at a time.
+"""The temporal operators by definition: the events that count at each instant.
 
-An event is `(start, end, payload)`; an end of None is never. Times are small integers, so that
-every instant can be looked at.
+An event is `(start, end, payload)`. An end of None means that it never ends. Times are small
+integers, so that every instant can be tried.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Event = tuple[int, int | None, tuple[Any, ...]]
 Stream = Sequence[Event]
 
 FIRST, LAST = -20, 60
-"""No test that looks at each instant has a finite time before or after these."""
+"""Bounds of all finite times in tests that try each instant."""
 NEVER_BEGAN, NEVER_ENDS = -(10**6), 10**6
 
 
@@ -32,7 +32,7 @@ def end_of(event: Event) -> int:
 
 
 def made(pieces: Iterable[tuple[int, int, tuple[Any, ...]]]) -> Counter[Event]:
-    """Count events; those that reach the end of time never end."""
+    """Count events. An event that reaches the end of time never ends."""
     return Counter(
         (start, None if end >= NEVER_ENDS else end, payload)
         for start, end, payload in pieces
@@ -61,7 +61,7 @@ def point_at_end(events: Stream) -> Counter[Event]:
 
 
 def quantize(events: Stream, size: int, hop: int, origin: int) -> Counter[Event]:
-    """Round the start down to the grid, and the end up to where a window ends."""
+    """Round the start down to the grid, and the end up to the end of a window."""
     pieces = []
     for event in events:
         start = event[0]
@@ -69,7 +69,7 @@ def quantize(events: Stream, size: int, hop: int, origin: int) -> Counter[Event]
             start -= 1
         end = NEVER_ENDS
         if event[1] is not None:
-            # The first end of a window, from that which begins at `start` on, that is not before.
+            # The first end of a window that is not before `end`, among windows from `start` on.
             end = start + size
             while end < event[1]:
                 end += hop
@@ -103,7 +103,7 @@ def clip_by(
 def sessions(
     events: Stream, key: Callable[[Any], Hashable], timeout: int, most: int | None
 ) -> Iterator[tuple[int, list[Event]]]:
-    """Walk through time, key by key; give the end of each session, and its events."""
+    """Go through time for each key; return the end of each session, and its events."""
     for name in {key(payload) for _, _, payload in events}:
         mine = [event for event in events if key(event[2]) == name]
         starts = [event[0] for event in mine]
@@ -131,7 +131,7 @@ def session(
 
 
 def chop(events: Stream, period: int, origin: int) -> Counter[Event]:
-    """Cut at each instant of the grid; only for events that end."""
+    """Cut events at each instant of the grid. All events must end."""
     pieces = []
     for start, end, payload in events:
         assert end is not None
@@ -146,7 +146,7 @@ def snapshots(
     key: Callable[[Any], Hashable],
     answer: Callable[[Hashable, list[Event]], tuple[Any, ...]],
 ) -> Counter[Event]:
-    """For each key, one answer for each stretch in which no event begins or ends."""
+    """Return a result for each key and each stretch in which no event begins or ends."""
     pieces = []
     for name in {key(payload) for _, _, payload in events}:
         mine = [event for event in events if key(event[2]) == name]
@@ -173,7 +173,7 @@ def join(
 
 
 def anti_join(left: Stream, right: Stream, matches: Callable[[Any, Any], bool]) -> Counter[Event]:
-    """Look at every instant at which something changes: is there a partner?"""
+    """Check for a partner in each stretch between two changes."""
     pieces = []
     bounds = {bound for e in (*left, *right) for bound in (e[0], end_of(e))}
     for event in left:
@@ -191,9 +191,9 @@ def anti_join(left: Stream, right: Stream, matches: Callable[[Any, Any], bool]) 
 
 
 def stitch(events: Stream, is_equal: Callable[[Any, Any], bool] = operator.eq) -> Counter[Event]:
-    """Let each event go on one that ends where it begins; of several, that which began first.
+    """Continue an event by one that begins where it ends; of several, the one that began first.
 
-    Of events that begin together, which of them goes on is left open: no test may depend on it.
+    The order of events that begin together is undefined, so no test may depend on it.
     """
     chains: list[list[Any]] = []
     for event in sorted(events, key=lambda event: event[0]):
@@ -213,7 +213,7 @@ def stitch(events: Stream, is_equal: Callable[[Any, Any], bool] = operator.eq) -
 
 
 def renamed(events: Counter[Event], change: Callable[[Any], tuple[Any, ...]]) -> Counter[Event]:
-    """Give events other payloads."""
+    """Replace the payloads of events."""
     found: Counter[Event] = Counter()
     for (start, end, payload), count in events.items():
         found[start, end, change(payload)] += count
@@ -221,7 +221,7 @@ def renamed(events: Counter[Event], change: Callable[[Any], tuple[Any, ...]]) ->
 
 
 def at_each_instant(events: Iterable[Event]) -> list[Counter[Any]]:
-    """What counts at each instant, whatever the pieces it comes in."""
+    """Return the payloads that count at each instant, however events are cut into pieces."""
     found = Counter(events)
     return [
         Counter(

@@ -1,4 +1,4 @@
-"""Aggregates of what counts at each instant."""
+"""Aggregates of the rows that count at each instant."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_without_keys_all_rows_are_aggregated_together(sent: Send, marks: list[M
 
 @forms
 @pytest.mark.parametrize("made", [agg.count(), agg.max("v")], ids=["sums", "tree"])
-def test_where_nothing_counts_there_is_no_answer(sent: Send, made: Aggregate) -> None:
+def test_where_no_row_counts_there_is_no_result(sent: Send, made: Aggregate) -> None:
     seen = result(aggregate("k", x=made), sent((1, 3, ("a", 1)), (5, 6, ("a", 1))))
 
     assert seen == Counter([(1, 3, ("a", 1)), (5, 6, ("a", 1))])
@@ -87,7 +87,7 @@ def test_where_nothing_counts_there_is_no_answer(sent: Send, made: Aggregate) ->
 @forms
 @times
 @pytest.mark.parametrize("made", [agg.count(), agg.min("v")], ids=["sums", "tree"])
-def test_equal_answers_are_not_put_together(sent: Send, marks: list[Mark], made: Aggregate) -> None:
+def test_equal_results_are_not_merged(sent: Send, marks: list[Mark], made: Aggregate) -> None:
     seen = result(aggregate("k", x=made), sent((1, 3, ("a", 1)), (3, 6, ("a", 1))), marks=marks)
 
     assert seen == Counter([(1, 3, ("a", 1)), (3, 6, ("a", 1))])
@@ -110,7 +110,7 @@ def test_a_null_is_a_key_like_any_other() -> None:
 
 
 def answers(name: Any, counting: Stream) -> tuple[Any, ...]:  # noqa: ANN401
-    """Answer by definition; rows come in order of their starts, and no two start together."""
+    """Return the results by definition, for rows in order of their starts, which all differ."""
     in_order = sorted(counting, key=lambda event: event[0])
     found = values(in_order)
     return (
@@ -124,7 +124,7 @@ def answers(name: Any, counting: Stream) -> tuple[Any, ...]:  # noqa: ANN401
 
 @settings(max_examples=40)
 @given(sent=streams(), marks=marks, restart=st.booleans())
-def test_answers_that_mind_order_go_by_the_starts_of_rows(
+def test_results_that_depend_on_order_use_the_starts_of_rows(
     sent: list[Sent], marks: list[Mark], *, restart: bool
 ) -> None:
     sent = list({each.event[0]: each for each in sent}.values())
@@ -188,7 +188,7 @@ def test_extremes_need_no_tree() -> None:
 
 
 def test_a_million_rows_of_one_time_are_answered_at_once() -> None:
-    # Compared pair by pair, they would take days.
+    # Comparing all pairs would take days.
     rows = 1_000_000
     at = np.zeros(rows, np.int64)
     given = Edges(at, at + 1 + np.arange(rows) % 3, at + FINAL, pa.table({"v": np.arange(rows)}))

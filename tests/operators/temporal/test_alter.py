@@ -85,7 +85,7 @@ def test_a_shift_moves_start_and_end(sent: Send, by: int, expected: Event) -> No
     assert result(unary(Shift(by)), sent((1, 9, A))) == Counter([expected])
 
 
-def test_what_never_ends_never_ends_when_moved() -> None:
+def test_a_shifted_row_without_an_end_has_no_end() -> None:
     assert result(unary(Shift(-5)), whole((1, None, A))) == Counter([(-4, None, A)])
 
 
@@ -119,7 +119,7 @@ def test_the_result_of_rounding_is_settled_up_to_the_grid() -> None:
 
 @settings(max_examples=50)
 @given(sent=streams(), marks=marks, size=st.integers(1, 12), hop=st.integers(1, 12), data=st.data())
-def test_rounding_is_what_its_definition_says(
+def test_rounding_follows_its_definition(
     sent: list[Sent], marks: list[Mark], size: int, hop: int, data: st.DataObject
 ) -> None:
     origin = data.draw(st.integers(-20, 20))
@@ -150,7 +150,7 @@ def test_a_row_counts_for_one_microsecond_from_its_end_on() -> None:
     assert result(unary(PointAtEnd()), parted((3, 9, A), (1, 4, B))) == expected
 
 
-def test_what_never_ends_is_left_out() -> None:
+def test_rows_without_an_end_are_left_out() -> None:
     assert result(unary(PointAtEnd()), whole((3, None, A)) + parted((3, None, B))) == Counter()
 
 

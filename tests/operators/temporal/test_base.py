@@ -1,4 +1,4 @@
-"""What is held is read and written only when something happens."""
+"""Held rows are read and written only when they change."""
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ class CountedChunks(MemoryChunks):
         super().put(number, rows)
 
 
-def test_what_has_not_changed_is_not_written_again() -> None:
+def test_unchanged_state_is_not_written_again() -> None:
     chunks = CountedChunks()
     running = Clip(100).start(SCHEMA, chunks)
     running.push(pa.table({"key": ["a"], AT: [1], OTHER: [FOREVER], ID: [0]}, SCHEMA))

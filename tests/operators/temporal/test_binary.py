@@ -26,7 +26,7 @@ def test_equal_keys_of_two_tables_have_one_number() -> None:
     assert max(*ours, *theirs) < count
 
 
-def test_a_null_can_be_equal_to_nothing() -> None:
+def test_a_null_equals_nothing_in_keys() -> None:
     left, right = edges(a=["x", "y"], b=[1, None]), edges(a=["x", None], b=[1, 2])
 
     (ours, theirs), _ = codes_of([(left, ("a", "b")), (right, ("a", "b"))], nulls=False)

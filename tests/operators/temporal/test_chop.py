@@ -42,21 +42,21 @@ def test_a_row_that_fits_the_grid_is_not_cut_at_its_bounds() -> None:
     assert result(unary(Chop(10, 5)), whole((5, 15, A))) == Counter([(5, 15, A)])
 
 
-def test_what_never_ends_is_cut_as_far_as_the_watermark_had_come() -> None:
+def test_a_row_without_an_end_is_cut_up_to_the_watermark() -> None:
     seen = result(unary(Chop(10)), parted((3, None, A)), marks=[Mark(12), END])
 
     assert seen == Counter([(3, 10, A), (10, None, A)])
 
 
-def test_the_end_of_a_piece_is_told_ahead_if_the_row_is_certain_to_outlast_it() -> None:
+def test_the_end_of_a_piece_is_emitted_early_if_the_row_surely_outlasts_it() -> None:
     seen = result(unary(Chop(10)), whole((3, None, A)), marks=[Mark(12), END])
 
     assert seen == Counter([(3, 10, A), (10, 20, A), (20, None, A)])
 
 
 @pytest.mark.parametrize("sent", [whole, parted])
-def test_other_rows_do_not_show_how_far_time_has_come(sent: Send) -> None:
-    # They may be in another bucket.
+def test_other_rows_do_not_advance_the_cuts(sent: Send) -> None:
+    # Other rows may be in another bucket, so they may not matter.
     seen = result(unary(Chop(10)), sent((3, None, A)) + whole((14, 21, B)))
 
     assert seen == Counter([(3, None, A), (14, 20, B), (20, 21, B)])
@@ -76,7 +76,7 @@ def test_chopping_wakes_when_the_next_piece_begins() -> None:
     period=st.integers(1, 16),
     origin=st.integers(-20, 20),
 )
-def test_chopping_is_what_its_definition_says(
+def test_chopping_follows_its_definition(
     sent: list[Sent], marks: list[Mark], period: int, origin: int
 ) -> None:
     turns = drive(unary(Chop(period, origin)), [sent], marks)
@@ -86,7 +86,7 @@ def test_chopping_is_what_its_definition_says(
 
 @settings(max_examples=50)
 @given(sent=streams(), marks=marks)
-def test_pieces_of_what_never_ends_are_those_of_what_ends_late(
+def test_pieces_of_a_row_without_an_end_are_those_of_a_row_that_ends_late(
     sent: list[Sent], marks: list[Mark]
 ) -> None:
     late = [(start, 400 if end is None else end, p) for start, end, p in stream_of(sent)]
@@ -96,7 +96,7 @@ def test_pieces_of_what_never_ends_are_those_of_what_ends_late(
     assert_settled(before, expected)
     seen = events_of(last.rows)
     opened = Counter({event: n for event, n in seen.items() if event[1] is None})
-    # The open pieces stand for all that would follow, up to where the row ends late.
+    # The open piece represents all pieces that would follow until the late end of the row.
     follow = oracle.chop([(start, 400, p) for start, _, p in opened.elements()], 7, 3)
     assert seen - opened + follow == expected
     assert opened.total() == sum(end is None for _, end, _ in stream_of(sent))

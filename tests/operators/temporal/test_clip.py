@@ -54,22 +54,20 @@ def test_clipping_wakes_at_the_limit_of_the_first_open_row() -> None:
     assert root.running.due() == 6
 
 
-def test_clipping_wakes_for_what_waits_if_that_is_earlier() -> None:
+def test_clipping_wakes_for_a_waiting_row_if_that_is_earlier() -> None:
     root = unary(Clip(40))
     drive(root, [parted((1, 9, A))], [Mark(3, ahead=10)])
 
     assert root.running.due() == 10
 
 
-def test_there_is_nothing_to_wake_for_where_nothing_is_held() -> None:
+def test_without_held_rows_the_operator_does_not_wake() -> None:
     assert unary(Clip(4)).running.due() is None
 
 
 @settings(max_examples=50)
 @given(sent=streams(), marks=marks, limit=st.integers(1, 16))
-def test_clipping_is_what_its_definition_says(
-    sent: list[Sent], marks: list[Mark], limit: int
-) -> None:
+def test_clipping_follows_its_definition(sent: list[Sent], marks: list[Mark], limit: int) -> None:
     turns = drive(unary(Clip(limit)), [sent], marks)
 
     assert_settled(turns, oracle.clip(stream_of(sent), limit))
@@ -86,7 +84,7 @@ def test_a_row_counts_until_the_next_of_its_key_begins(sent: Send) -> None:
     )
 
 
-def test_of_rows_that_begin_together_none_cuts_another() -> None:
+def test_rows_that_begin_together_do_not_cut_each_other() -> None:
     seen = result(unary(UntilNext(("k",))), whole((1, 9, A), (1, None, A), (3, 5, A)))
 
     assert seen == Counter([(1, 3, A), (1, 3, A), (3, 5, A)])

@@ -122,7 +122,7 @@ def test_a_condition_must_take_one_row_of_each_stream() -> None:
     )
 
 
-def test_a_function_that_does_not_say_what_it_takes_is_believed() -> None:
+def test_a_function_without_a_signature_is_accepted() -> None:
     check_arguments(max, ("left", "right"))
 
 
@@ -131,7 +131,7 @@ def compares_with_text(left: Any, right: Any) -> bool:  # noqa: ANN401
     return left.name == bonus
 
 
-def test_what_does_not_compile_is_explained_with_its_line() -> None:
+def test_a_failure_to_compile_is_explained_with_its_line() -> None:
     schema = pa.schema({"x": pa.int64(), "name": pa.string()})
 
     with pytest.raises(ConditionError) as caught:
@@ -144,7 +144,7 @@ def test_what_does_not_compile_is_explained_with_its_line() -> None:
     assert "arithmetic, comparisons and math on left.x, right.x." in hint
 
 
-def test_the_colours_of_the_compiler_are_left_out() -> None:
+def test_color_codes_of_the_compiler_are_removed() -> None:
     text = "\x1b[1m\x1b[1mFailed in nopython mode pipeline (step: ...)\n\x1b[1mno way\x1b[0m\n"
 
     assert "cannot be compiled: no way.\n" in str(explained(ValueError(text), is_near, "left.x"))

@@ -54,7 +54,7 @@ def test_numbers_booleans_and_times_are_compared_in_one_loop(
     ],
     ids=["text", "nulls", "truth"],
 )
-def test_any_other_function_is_called_with_values_as_python_knows_them(
+def test_any_other_function_is_called_with_python_values(
     function: Callable[[Any, Any], bool], expected: list[bool]
 ) -> None:
     assert Condition(function).holds(LEFT, RIGHT).tolist() == expected
@@ -67,13 +67,13 @@ def test_times_are_integers_to_a_function_that_reads_text_as_well() -> None:
     assert condition.holds(LEFT, RIGHT).tolist() == [True, False, True]
 
 
-def test_of_no_pairs_nothing_is_asked() -> None:
+def test_without_pairs_the_function_is_not_called() -> None:
     condition = Condition(lambda _left, _right: 1 / 0)
 
     assert condition.holds(LEFT.slice(0, 0), RIGHT.slice(0, 0)).tolist() == []
 
 
-def test_a_column_may_have_a_name_that_python_has_not() -> None:
+def test_a_column_may_have_a_name_that_is_no_python_identifier() -> None:
     rows = pa.table({"class": [1, 2], "v": [5, 6]})
 
     condition = Condition(lambda left, right: left[0] + 4 == right.v)
@@ -96,7 +96,7 @@ def test_a_column_may_be_read_by_its_place(function: Callable[..., bool]) -> Non
     assert Condition(function).holds(left, right).tolist() == [True, False]
 
 
-def test_a_null_is_less_than_nothing() -> None:
+def test_a_comparison_with_a_null_is_false() -> None:
     left = pa.table({"v": pa.array([1, None, 3])})
     right = pa.table({"v": [2, 2, 2], "word": ["a", "b", None]})
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_knows_an_object_that_is_called_wherever_it_is() -> None:
     assert Condition(partial(is_near, 1)).label == Condition(partial(is_near, 1)).label
 
 
-def test_a_condition_says_the_same_of_integers_that_do_not_fit() -> None:
+def test_a_condition_gives_the_same_result_for_integers_that_do_not_fit() -> None:
     left = pa.table({"x": pa.array([2**40, 3, 2**62], pa.int64())})
     right = pa.table({"x": pa.array([2**40, 5, 4], pa.int64())})
     is_large = Condition(lambda one, other: one.x * other.x > 10)

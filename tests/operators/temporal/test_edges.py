@@ -24,7 +24,7 @@ Row = tuple[int, int, int, str]
 
 
 def edges(*rows: Row) -> Edges:
-    """Make edges: `at`, `other`, the id and the name of each."""
+    """Return edges, given `at`, `other`, the id and the name of each."""
     at, other, ids, names = zip(*rows, strict=True) if rows else ((), (), (), ())
     numbers = [np.array(each, np.int64) for each in (at, other, ids)]
     return Edges(*numbers, pa.table({"name": pa.array(names, pa.string())}))
@@ -85,7 +85,7 @@ def test_edges_are_put_in_order_and_equal_times_keep_theirs() -> None:
     assert found.in_order() is found
 
 
-def test_what_is_held_gets_the_ends_that_have_come() -> None:
+def test_held_rows_get_their_ends() -> None:
     held = edges((1, FOREVER, 0, "a"), (2, FOREVER, 1, "b"))
     due = edges((6, 2, 1, "b"), (7, FOREVER, 2, "c"))
 
@@ -124,7 +124,7 @@ def test_ends_are_looked_up_by_id_and_a_final_row_has_none_to_come() -> None:
         (False, True, []),
     ],
 )
-def test_what_is_told_depends_on_what_is_known_and_what_was_told(
+def test_edges_to_emit_depend_on_what_is_known_and_what_was_emitted(
     known: bool,  # noqa: FBT001
     before: bool,  # noqa: FBT001
     expected: list[Row],
@@ -134,13 +134,13 @@ def test_what_is_told_depends_on_what_is_known_and_what_was_told(
     assert rows_of(found) == expected
 
 
-def test_what_has_begun_and_never_ends_is_told_no_end() -> None:
+def test_a_row_that_never_ends_gets_no_end() -> None:
     found = told(edges((3, FOREVER, 5, "a")), np.array([True]), np.array([True]))
 
     assert rows_of(found) == []
 
 
-def test_what_is_told_is_in_order() -> None:
+def test_emitted_edges_are_in_order() -> None:
     rows = edges((1, 4, 0, "ends"), (2, 9, 1, "whole"), (7, 8, 2, "begins"))
 
     found = told(rows, np.array([True, True, False]), np.array([True, False, False]))
@@ -148,7 +148,7 @@ def test_what_is_told_is_in_order() -> None:
     assert rows_of(found) == [(2, 9, FINAL, "whole"), (4, 1, 0, "ends"), (7, FOREVER, 2, "begins")]
 
 
-def test_for_ever_stays_where_it_is_and_no_other_time_gets_there() -> None:
+def test_moving_times_keeps_forever_and_never_reaches_it() -> None:
     times = np.array([5, FOREVER - 3, FOREVER])
 
     assert later(times, 10).tolist() == [15, FOREVER - 1, FOREVER]

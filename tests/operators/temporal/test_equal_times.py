@@ -1,4 +1,4 @@
-"""No operator compares all rows of one time with each other: that would be 10^12 steps here."""
+"""No operator compares all pairs of rows of one time, which would be 10^12 pairs here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = 1_000_000
 
 
 def rows_of_one_time(schema: pa.Schema, side: int, *, is_paired: bool) -> pa.Table:
-    """Make rows of one key; where they are joined, of as many keys, or all pairs would be asked."""
+    """Return rows of one key; for joins each row has its own key, or all pairs would match."""
     name, value = (field.name for field in schema if not field.name.startswith("_lc"))
     numbers = np.arange(ROWS)
     keys = pa.array(numbers if is_paired else numbers * 0).cast(schema.field(name).type)
@@ -25,7 +25,7 @@ def rows_of_one_time(schema: pa.Schema, side: int, *, is_paired: bool) -> pa.Tab
 
 
 def asks_a_function_of_pairs(entry: Entry) -> bool:
-    """Return True for rows that are stitched by a function, which Python calls for each of them."""
+    """Return True for a stitch by a function, which Python calls for each pair of rows."""
     return isinstance(entry.spec, Stitch) and entry.spec.equal is not None
 
 

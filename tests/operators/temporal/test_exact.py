@@ -1,4 +1,4 @@
-"""A compiled function returns what Python returns, or raises; it never returns anything else."""
+"""A compiled function returns the same as Python, or raises."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_bits_are_those_of_python(op: int, pair: tuple[Any, Any]) -> None:
     agree(bits, FAST_BITS, op, *pair)
 
 
-def test_ordinary_numbers_do_not_stop_it() -> None:
+def test_ordinary_numbers_do_not_raise() -> None:
     for op in range(16):
         assert told(FAST_ARITHMETIC, op, 7, 3) == told(arithmetic, op, 7, 3)
         assert told(FAST_ARITHMETIC, op, 7.5, 2.0) == told(arithmetic, op, 7.5, 2.0)
@@ -169,7 +169,9 @@ def test_any_expression_is_that_of_python(text: str, values: list[tuple[int, flo
         (lambda a: a @ a, "operator matmul"),
     ],
 )
-def test_what_might_differ_is_not_compiled(function: Callable[..., Any], word: str) -> None:
+def test_expressions_that_might_differ_are_not_compiled(
+    function: Callable[..., Any], word: str
+) -> None:
     with pytest.raises(NumbaError, match=f"{word}.* {CALLED}"):
         compiled(function)(1)
 
@@ -177,7 +179,7 @@ def test_what_might_differ_is_not_compiled(function: Callable[..., Any], word: s
 @pytest.mark.parametrize(
     "function", [lambda a, b: b << a, lambda a, b: ~a + b, lambda a, b: a & b, lambda a, b: a >> b]
 )
-def test_what_python_refuses_is_not_compiled(function: Callable[..., Any]) -> None:
+def test_expressions_that_python_refuses_are_not_compiled(function: Callable[..., Any]) -> None:
     with pytest.raises(TypeError):
         function(2.5, 1)
     with pytest.raises(NumbaError):
@@ -185,7 +187,7 @@ def test_what_python_refuses_is_not_compiled(function: Callable[..., Any]) -> No
 
 
 def test_squares_and_roots_are_those_of_python_to_the_last_bit() -> None:
-    """In about one of a thousand cases `x ** 2` is not `x * x`, and `x ** 0.5` not the root."""
+    """In about one case in a thousand, `x ** 2` is not `x * x`, or `x ** 0.5` is not the root."""
     random = np.random.default_rng(5)
     wide = random.normal(size=20_000) * 10.0 ** random.uniform(-120, 120, 20_000)
     values = np.concatenate([random.uniform(-1e5, 1e5, 20_000), wide]).tolist()

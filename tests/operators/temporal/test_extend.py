@@ -41,11 +41,11 @@ def test_ends_move_and_starts_stay(sent: Send) -> None:
 
 @pytest.mark.parametrize("sent", [whole, parted])
 @pytest.mark.parametrize("by", [-8, -9])
-def test_rows_of_which_nothing_is_left_are_left_out(sent: Send, by: int) -> None:
+def test_rows_whose_lifetime_becomes_empty_are_left_out(sent: Send, by: int) -> None:
     assert result(unary(Extend(by)), sent((1, 9, A))) == Counter()
 
 
-def test_an_open_row_begins_once_it_is_certain_that_something_is_left() -> None:
+def test_an_open_row_begins_once_its_lifetime_is_surely_not_empty() -> None:
     rows = parted((1, 9, A))
 
     turns = drive(unary(Extend(-4)), [rows], [Mark(5), Mark(6), Mark(9), END])
@@ -69,9 +69,7 @@ def test_the_result_is_behind_only_where_ends_come_nearer() -> None:
 
 @settings(max_examples=50)
 @given(sent=streams(), marks=marks, by=st.integers(-16, 6))
-def test_moving_ends_is_what_its_definition_says(
-    sent: list[Sent], marks: list[Mark], by: int
-) -> None:
+def test_moving_ends_follows_its_definition(sent: list[Sent], marks: list[Mark], by: int) -> None:
     turns = drive(unary(Extend(by)), [sent], marks)
 
     assert_settled(turns, oracle.extend(stream_of(sent), by))

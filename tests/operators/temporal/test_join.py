@@ -1,4 +1,4 @@
-"""Rows of two streams that count together, and those that count alone."""
+"""Joins: pairs of rows that count at the same time, and rows without a partner."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_row_with_a_partner_for_a_while(
 
 @forms
 @times
-def test_a_full_join_has_the_lonely_rows_of_both(sent: Send, marks: list[Mark]) -> None:
+def test_a_full_join_has_the_unmatched_rows_of_both(sent: Send, marks: list[Mark]) -> None:
     root = binary(Join(SAME, "full"))
 
     seen = result(root, sent((1, 6, A)), sent((4, None, B), (2, 3, ("z", 5))), marks=marks)
@@ -89,7 +89,7 @@ def test_rows_that_only_touch_are_no_partners(sent: Send) -> None:
     assert result(binary(Join(SAME)), sent((4, 7, A)), sent((1, 4, B))) == Counter()
 
 
-def test_a_row_alone_between_two_partners_is_told_of_once() -> None:
+def test_a_row_alone_between_two_partners_is_emitted_once() -> None:
     right = parted((2, 4, ("a", 0)), (3, 6, ("a", 0)), (6, 7, ("a", 0)))
 
     seen = result(binary(Join(SAME, "anti")), parted((1, 9, A)), right, marks=[Mark(5), END])
@@ -128,7 +128,7 @@ def test_a_column_in_both_streams_is_refused() -> None:
         Join(SAME).joined_schema(LEFT, LEFT)
 
 
-def test_where_no_pairs_come_out_names_may_be_the_same() -> None:
+def test_without_pairs_in_the_output_names_may_be_the_same() -> None:
     assert Join(SAME, "anti").joined_schema(LEFT, LEFT) == LEFT
 
 
@@ -186,7 +186,7 @@ def test_a_condition_may_read_text_and_nulls(
     assert seen == pairs + oracle.renamed(lonely, lambda p: (*p, None, None))
 
 
-def test_a_pair_ends_with_the_first_of_its_rows_whatever_is_known_of_the_other() -> None:
+def test_a_pair_ends_with_the_first_of_its_rows_even_if_the_other_is_open() -> None:
     left, right = parted((1, 9, A)), whole((2, 5, B))
 
     turns = drive(binary(Join(SAME)), [left, right], [Mark(3), Mark(5), Mark(6), END])
@@ -195,7 +195,7 @@ def test_a_pair_ends_with_the_first_of_its_rows_whatever_is_known_of_the_other()
     assert [events_of(turn.rows) for turn in turns] == [begun, begun, ended, ended]
 
 
-def test_what_has_ended_is_not_held() -> None:
+def test_rows_that_have_ended_are_not_held() -> None:
     root = binary(Join(SAME, "full"))
     drive(root, [parted((1, 5, A)), whole((2, 6, B))], [Mark(4), Mark(7)])
 

@@ -1,11 +1,11 @@
-"""What holds for every temporal operator, and for what they are put together to.
+"""The laws of all temporal operators, and of chains of them.
 
-- *order*: nothing comes that is before what was settled, and all comes by the time it is;
-- *batching*: how edges are cut into batches between watermarks changes nothing;
-- *recovery*: nor does a restart after any watermark;
-- *waking*: what must come at a watermark was said to be due by then;
-- *carriage*: columns that an operator does not look at come out as they came in;
-- *composition*: operators behind operators do what their definitions do one after the other.
+- *order*: no output comes before the settled time, and all output up to it has come;
+- *batching*: cutting edges into other batches between watermarks changes nothing;
+- *recovery*: a restart after any watermark changes nothing;
+- *waking*: output at a watermark was declared to be due by then;
+- *carriage*: columns that an operator does not read come out unchanged;
+- *composition*: a chain of operators follows the chain of their definitions.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_a_restart_changes_nothing(entry: Entry, data: st.DataObject, marks: lis
 @pytest.mark.parametrize("entry", CATALOGUE, ids=str)
 @settings(max_examples=15)
 @given(data=st.data(), marks=marks)
-def test_what_must_come_was_said_to_be_due(
+def test_output_at_a_watermark_was_declared_to_be_due(
     entry: Entry, data: st.DataObject, marks: list[Mark]
 ) -> None:
     root = entry.root()
@@ -136,7 +136,7 @@ def test_what_must_come_was_said_to_be_due(
 )
 @settings(max_examples=12)
 @given(data=st.data(), marks=marks, restart=st.booleans())
-def test_what_is_carried_along_comes_out_as_it_came(
+def test_carried_columns_come_out_unchanged(
     entry: Entry, data: st.DataObject, marks: list[Mark], *, restart: bool
 ) -> None:
     carried = pa.schema([pa.field(f"carried {at}", kind) for at, kind in enumerate(KINDS)])
@@ -176,7 +176,7 @@ late_operator = st.sampled_from([e for e in KEEPING_COLUMNS if isinstance(e.spec
     marks=marks,
     restart=st.booleans(),
 )
-def test_operators_behind_operators_do_what_their_definitions_do(
+def test_chained_operators_follow_their_chained_definitions(
     data: st.DataObject, entries: tuple[Entry, Entry, Entry], marks: list[Mark], *, restart: bool
 ) -> None:
     endless = all(entry.endless for entry in entries)
@@ -198,7 +198,7 @@ def test_operators_behind_operators_do_what_their_definitions_do(
     marks=marks,
     restart=st.booleans(),
 )
-def test_streams_that_are_differently_far_meet(
+def test_streams_with_different_clocks_can_be_joined(
     data: st.DataObject, entries: tuple[Entry, Entry, Entry], marks: list[Mark], *, restart: bool
 ) -> None:
     ours, theirs, joint = entries

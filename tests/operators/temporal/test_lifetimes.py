@@ -47,7 +47,7 @@ def test_times_may_be_timestamps() -> None:
     assert Lifetimes(TimeColumn("time")).of_rows(rows)[AT].to_pylist() == [1_000_000]
 
 
-def test_what_comes_out_is_what_was_said_and_nothing_is_held() -> None:
+def test_output_has_the_declared_columns_and_nothing_is_held() -> None:
     spec = Lifetimes(FROM, TO)
     running = spec.start(ROWS.schema, MemoryChunks())
 
@@ -62,7 +62,7 @@ def test_rows_that_come_when_they_end_are_settled_later() -> None:
     spec = Lifetimes(FROM, TO, 5)
     rows = pa.table({"from": [3, 5], "to": [9, 5]}, ROWS.select(["from", "to"]).schema)
 
-    # What has no length counts for an instant.
+    # A row whose lifetime has no length counts for an instant.
     edges = spec.of_rows(rows)
     assert edges[OTHER].to_pylist()[1] - edges[AT].to_pylist()[1] == 1
     assert (spec.passes(20), spec.leads) == (15, -5)
@@ -75,7 +75,7 @@ def test_a_column_says_when_rows_begin_also_if_they_end() -> None:
     rows = spec.of_rows(edges)
 
     assert rows.schema == spec.output_schema(edges.schema)
-    # A column that is coarser than a microsecond is rounded up.
+    # Times in units coarser than a microsecond are rounded up.
     assert rows.select(["at", "v"]).to_pydict() == {"at": [3, 4], "v": ["a", "b"]}
 
 

@@ -1,4 +1,4 @@
-"""Begins and ends that come as rows of their own."""
+"""Begins and ends that arrive as separate rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = tuple[int, int | None, str | None]
 def play(
     rows: list[Row], cuts: Cuts = (), *, restart: bool = False
 ) -> tuple[Counter[Event], list[Row]]:
-    """Push rows in batches; put together what is ready, and list what is late."""
+    """Push rows in batches; return the events of the ready rows, and the late rows."""
     chunks = MemoryChunks()
     running = SPEC.start(SCHEMA, chunks)
     ready, late = [], []
@@ -45,7 +45,7 @@ def play(
 
 
 def twin(rows: list[Row]) -> tuple[Counter[Event], list[Row]]:
-    """Look for the begin of each end among those that are open."""
+    """Find the begin of each end among the open rows."""
     opened: list[tuple[int, str | None]] = []
     found, late = Counter(), []
     for start, end, k in rows:
@@ -59,7 +59,7 @@ def twin(rows: list[Row]) -> tuple[Counter[Event], list[Row]]:
     return found + Counter((start, None, (k,)) for start, k in opened), late
 
 
-def test_an_end_belongs_to_what_began_at_its_start_and_is_equal() -> None:
+def test_an_end_belongs_to_an_equal_row_that_began_at_its_start() -> None:
     rows = [(3, None, "a"), (3, None, "b"), (4, None, "a"), (3, 9, "a")]
 
     seen, late = play(rows)
@@ -84,7 +84,7 @@ def test_one_begin_has_one_end() -> None:
 
 @st.composite
 def arrivals(draw: st.DrawFn) -> list[Row]:
-    """Draw rows in order of when they are known, begins before ends."""
+    """Draw rows in order of the times at which they are known, begins before ends."""
     key = st.sampled_from(["a", "b", None])
     begins = draw(st.lists(st.tuples(st.integers(0, 5), st.none(), key), max_size=6))
     ends = draw(st.lists(st.tuples(st.integers(0, 5), st.integers(6, 9), key), max_size=6))

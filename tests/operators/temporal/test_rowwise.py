@@ -1,4 +1,4 @@
-"""Rows kept, and columns computed, by what single rows say."""
+"""Conditions and computed columns on single rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_checkpoint_knows_the_condition_as_it_was_written() -> None:
     assert Keep("_lc_kept_0", "v < 2").describe(ROWS.schema).startswith("keep rows where v < 2;")
 
 
-def test_a_function_that_cannot_do_with_a_null_does_not_hold() -> None:
+def test_a_condition_that_fails_on_a_null_is_false() -> None:
     kept = Keep(Condition(lambda row: row.v > 1)).of_rows(ROWS)
 
     assert kept.column("v").to_pylist() == [3]

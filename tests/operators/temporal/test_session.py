@@ -126,7 +126,7 @@ def test_times_far_apart_do_not_overflow() -> None:
     assert result(session(3), rows) == Counter([(-far, 3 - far, A), (0, 3, A), (far, far + 3, A)])
 
 
-def test_a_silent_key_is_told_as_soon_as_its_session_is_over() -> None:
+def test_a_session_of_a_silent_key_comes_out_as_soon_as_it_is_over() -> None:
     root = session(5)
     turns = drive(root, [whole((1, 2, A), (3, 4, A))], [Mark(4), Mark(7), Mark(8), END])
 
@@ -142,7 +142,7 @@ def test_sessions_wake_when_the_first_is_over() -> None:
     assert root.running.due() == 6
 
 
-def test_behind_a_cut_only_the_streak_is_held_until_that_is_over() -> None:
+def test_after_a_cut_only_the_streak_is_held_until_it_is_over() -> None:
     root = session(5, 10)
     turns = drive(root, [whole(*((at, at + 1, A) for at in (3, 7, 11, 15, 19)))], [Mark(20)])
 
@@ -159,7 +159,7 @@ def test_behind_a_cut_only_the_streak_is_held_until_that_is_over() -> None:
     timeout=st.integers(1, 12),
     most=st.none() | st.integers(1, 12),
 )
-def test_sessions_are_what_their_definition_says(
+def test_sessions_follow_their_definition(
     sent: list[Sent], marks: list[Mark], timeout: int, most: int | None
 ) -> None:
     turns = drive(session(timeout, most), [sent], marks)

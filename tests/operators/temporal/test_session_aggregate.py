@@ -79,7 +79,7 @@ def test_null_is_a_key(marks: list[Mark]) -> None:
     assert seen == Counter([closed(1, 3, None, 1), closed(3, 5, None, 1), closed(2, 4, "a", 1)])
 
 
-def test_a_silent_key_is_answered_for_as_soon_as_its_session_is_over() -> None:
+def test_the_result_of_a_silent_key_comes_out_as_soon_as_its_session_is_over() -> None:
     root = sessions(Closing(5), "k", n=agg.count())
     turns = drive(root, [whole((1, 2, ("a", 0)), (3, 4, ("a", 0)))], [Mark(7), Mark(8), END])
 
@@ -87,11 +87,11 @@ def test_a_silent_key_is_answered_for_as_soon_as_its_session_is_over() -> None:
     assert seen == [Counter(), *[Counter([closed(1, 8, "a", 2)])] * 2]
 
 
-def test_of_many_rows_one_state_is_held_and_of_a_closed_session_nothing() -> None:
+def test_one_state_is_held_for_an_open_session_and_nothing_for_a_closed_one() -> None:
     root = sessions(Closing(5), "k", n=agg.count())
     drive(root, [whole(*((at, at + 1, ("a", 0)) for at in range(100)))], [Mark(100)])
 
-    # The state, and the streak.
+    # One row for the state, and one for the streak.
     assert (root.running.held, root.running.due()) == (2, 104)
     drive(root, [[]], [Mark(104)])
     assert (root.running.held, root.running.due()) == (0, None)
@@ -116,7 +116,7 @@ def test_any_aggregate_is_that_of_the_rows_of_the_session(
     name: str, sent: list[Sent], marks: list[Mark], timeout: int
 ) -> None:
     made, definition = EVERY[name]
-    # Of rows that begin together, which one is first is left open.
+    # The order of rows that begin together is undefined.
     apart = [(3 * at, None, (k, v)) for at, (_, _, (k, v)) in enumerate(stream_of(sent))]
 
     seen = result(sessions(Closing(timeout), "k", x=made), whole(*apart), marks=marks)

@@ -16,7 +16,7 @@ def test_most_operators_change_neither_columns_nor_progress() -> None:
     assert spec.leads == 0
 
 
-def test_most_operators_do_not_mind_where_the_rows_of_a_key_are() -> None:
+def test_by_default_operators_allow_rows_of_a_key_in_any_bucket() -> None:
     assert Alter(5).keyed is None
 
 

@@ -11,7 +11,7 @@ from latecomer.time import FOREVER
 
 @dataclass(frozen=True, slots=True)
 class OnlyEven(OfRows):
-    """Keep even numbers, and call them otherwise."""
+    """Keep even numbers, and rename their column."""
 
     name: str
 
@@ -35,7 +35,7 @@ def test_rows_come_out_as_soon_as_they_come_in_and_none_is_late() -> None:
     assert emission.late.to_pydict() == {"n": []}
 
 
-def test_a_watermark_releases_nothing_of_the_schema_that_comes_out() -> None:
+def test_a_watermark_releases_an_empty_table_of_the_output_schema() -> None:
     running = OnlyEven("m").start(ROWS.schema, MemoryChunks())
     running.push(ROWS)
 

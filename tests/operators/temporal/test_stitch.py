@@ -1,4 +1,4 @@
-"""Rows put together that follow each other."""
+"""Stitching: rows that follow each other become one."""
 
 from __future__ import annotations
 
@@ -35,31 +35,33 @@ A, B = ("a", 1), ("b", 2)
 
 @pytest.mark.parametrize("sent", [whole, parted])
 @pytest.mark.parametrize("marks", [[END], [Mark(3), Mark(4), Mark(7), Mark(8), END]])
-def test_a_row_goes_on_where_an_equal_one_begins(sent: Send, marks: list[Mark]) -> None:
+def test_a_row_is_continued_by_an_equal_row_that_begins_at_its_end(
+    sent: Send, marks: list[Mark]
+) -> None:
     seen = result(unary(Stitch()), sent((1, 3, A), (3, 7, A), (8, 9, A)), marks=marks)
 
     assert seen == Counter([(1, 7, A), (8, 9, A)])
 
 
-def test_rows_that_differ_are_not_put_together() -> None:
+def test_rows_that_differ_are_not_stitched() -> None:
     seen = result(unary(Stitch()), whole((1, 3, ("a", 1)), (3, 7, ("a", 2))))
 
     assert seen == Counter([(1, 3, ("a", 1)), (3, 7, ("a", 2))])
 
 
-def test_rows_that_overlap_are_not_put_together() -> None:
+def test_rows_that_overlap_are_not_stitched() -> None:
     seen = result(unary(Stitch()), whole((1, 4, A), (3, 7, A)))
 
     assert seen == Counter([(1, 4, A), (3, 7, A)])
 
 
-def test_of_several_that_end_the_one_that_began_first_goes_on() -> None:
+def test_if_several_rows_end_the_one_that_began_first_is_continued() -> None:
     seen = result(unary(Stitch()), parted((2, 5, A), (1, 5, A), (5, 8, A)), marks=[Mark(4), END])
 
     assert seen == Counter([(1, 8, A), (2, 5, A)])
 
 
-def test_each_row_goes_on_one_other() -> None:
+def test_each_row_continues_at_most_one_other() -> None:
     seen = result(unary(Stitch()), whole((1, 5, A), (2, 5, A), (5, 8, A), (5, 9, A)))
 
     assert sum(seen.values()) == 2
@@ -92,7 +94,7 @@ def test_a_function_compares_the_first_row_with_that_which_begins(marks: list[Ma
     assert seen == Counter([(1, 7, ("a", 1)), (7, 9, ("a", 3)), (3, 4, ("b", 1))])
 
 
-def test_a_row_that_cannot_go_on_the_oldest_goes_on_another() -> None:
+def test_a_row_that_cannot_continue_the_oldest_continues_another() -> None:
     larger = Stitch((), Condition(lambda before, after: before.v < after.v))
 
     seen = result(unary(larger), whole((1, 5, ("a", 9)), (2, 5, ("b", 1)), (5, 8, ("c", 5))))
@@ -110,7 +112,7 @@ def test_rows_without_columns_are_all_equal() -> None:
 
 @settings(max_examples=50)
 @given(sent=streams(nulls=False), marks=marks)
-def test_what_counts_is_unchanged_and_nothing_is_left_to_put_together(
+def test_stitching_changes_no_instant_and_leaves_nothing_to_stitch(
     sent: list[Sent], marks: list[Mark]
 ) -> None:
     seen = result(unary(Stitch()), sent, marks=marks)

@@ -35,7 +35,7 @@ def test_streams_of_different_columns_are_refused() -> None:
         Union().joined_schema(LEFT, RIGHT)
 
 
-def test_there_is_never_anything_to_wake_for() -> None:
+def test_a_union_never_wakes() -> None:
     running = binary(Union(), LEFT, LEFT).running
 
     assert running.due() is None

@@ -1,4 +1,4 @@
-"""Rows as users see them: with a start and an end, or edge by edge."""
+"""Rows in the form for users: with a start and an end, or as single edges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MICROS = Whole(pa.int64(), "us")
 def play(
     sent: list[Sent], marks: list[Mark], *, batch: int = 100, restart: bool = False
 ) -> list[list[tuple[Any, ...]]]:
-    """Push edges, and tell which rows come at each watermark."""
+    """Push edges, and return the rows of each watermark."""
     chunks, seen = MemoryChunks(), []
     running = MICROS.start(LEFT, chunks)
     left = edges_of(sent)
@@ -59,7 +59,7 @@ def test_a_row_comes_out_once_its_end_is_known() -> None:
     assert seen == [[(1, 9, *A)], [], [(2, 5, *B)], []]
 
 
-def test_what_has_not_ended_when_the_stream_does_has_no_end() -> None:
+def test_rows_that_are_open_at_the_end_of_the_stream_have_no_end() -> None:
     sent = [*whole((1, None, A)), *parted((2, None, B))]
 
     assert play(sent, [Mark(5), END]) == [[(1, None, *A)], [(2, None, *B)]]
@@ -107,7 +107,7 @@ def test_times_are_not_written_coarser_than_a_microsecond(
     assert instants(kind, unit) == expected
 
 
-def test_edges_say_what_they_are() -> None:
+def test_edges_are_marked_as_begin_or_end() -> None:
     edges = edges_of([*whole((1, 9, A), (3, None, A)), *parted((2, 5, B))])
     edges = [*edges[:2], *((at, other, 7, payload) for at, other, _, payload in edges[2:])]
 

@@ -11,7 +11,7 @@ TIME, ARRIVAL = TimeColumn("time", "us"), TimeColumn("came", "us")
 
 
 def order(*streams: list[tuple[str, int | None]], known: list[bool]) -> str:
-    """Put rows, each a name and an arrival, into one order; a row happens at its letter."""
+    """Return rows in one order. A row is a name and an arrival; its letter is its time."""
     tables = [
         pa.table(
             {
@@ -62,7 +62,7 @@ def test_a_stream_may_have_no_rows(known: list[bool]) -> None:
     assert order([], [], known=known) == ""
 
 
-def test_each_row_says_of_which_stream_it_is_and_which_number_it_has() -> None:
+def test_each_row_has_its_stream_and_its_number() -> None:
     rows = [pa.table({"time": [1], "came": [7]}), pa.table({"time": [2], "came": [6]})]
 
     found = arrivals_of(rows, [TIME] * 2, [ARRIVAL] * 2, [np.array([40]), np.array([50])])

@@ -18,10 +18,10 @@ def seen(true_results: float = 0.0) -> Seen:
 
 
 def late_streams() -> StatisticsManager:
-    """Two streams, some of whose tuples come 25 late: in three steps of 10."""
+    """Return two streams; some tuples come 25 late, which is three steps of 10."""
     statistics = StatisticsManager(2, 10)
     streams, times = np.tile([0, 1], 50), np.repeat(np.arange(50) * 10 + 1_000, 2)
-    # The newest is that of the round before.
+    # The newest time is that of the previous round.
     times[20:80:6] -= 35
     statistics.add(streams, times)
     return statistics
@@ -30,7 +30,7 @@ def late_streams() -> StatisticsManager:
 def test_the_wait_is_a_whole_number_of_steps() -> None:
     statistics = StatisticsManager(2, 10)
     streams, times = np.tile([0, 1], 50), np.repeat(np.arange(50) * 10 + 1_000, 2)
-    # The newest is that of the round before, so these come 25 late: three steps.
+    # The newest time is that of the previous round, so these come 25 late: three steps.
     times[20:80:6] -= 35
     statistics.add(streams, times)
     profiler = TupleProductivityProfiler(10)
@@ -52,7 +52,7 @@ def test_the_wait_is_a_whole_number_of_steps() -> None:
         ({"recall": 0.9, "granularity": 0}, "must be above 0; got 0"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(arguments: dict[str, float], words: str) -> None:
+def test_impossible_qualities_are_refused(arguments: dict[str, float], words: str) -> None:
     with pytest.raises(OptionError, match=words):
         Quality(**arguments)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ def test_late_tuples_that_give_more_results_are_waited_for_sooner() -> None:
     assert wait("NonEqSel") == 30
 
 
-def test_what_feedback_remembers_goes_on_where_it_was_written() -> None:
+def test_the_state_of_feedback_is_restored() -> None:
     quality = Quality(0.9, 30, 10, 10, 10, "EqSel", "paper")
     one, other = (BufferSizeManager(quality, (100, 100)) for _ in range(2))
     statistics, profiler = StatisticsManager(2, 10), TupleProductivityProfiler(10)
@@ -96,5 +96,5 @@ def test_what_feedback_remembers_goes_on_where_it_was_written() -> None:
     for each in (one, other):
         each.choose(statistics, profiler, seen(20.0))
 
-    # Of 140 results in the period none was produced: all of the next interval are asked for.
+    # None of 140 results in the period was produced, so all of the next interval are asked for.
     assert other.instant == one.instant == 1.0

@@ -24,7 +24,7 @@ def test_delays_are_counted_in_steps_rounded_up() -> None:
 
 
 @given(delays=st.lists(st.integers(0, 500), max_size=120), at=cuts)
-def test_what_is_counted_is_what_the_window_of_adwin_holds(
+def test_the_counted_delays_are_those_in_the_window_of_adwin(
     delays: list[int], at: list[int]
 ) -> None:
     history = DelayHistory(10)
@@ -50,7 +50,7 @@ def test_a_change_of_delays_is_noticed() -> None:
     assert history.counts[40:42].sum() > 0.9 * len(history)
 
 
-def test_nothing_is_known_of_nothing() -> None:
+def test_an_empty_history_has_no_delays() -> None:
     history = DelayHistory(10)
     nothing = np.empty(0, np.int64)
     history.add(nothing, nothing)
@@ -65,19 +65,19 @@ def test_a_skew_longer_than_half_a_year_counts_as_that() -> None:
     assert history.skew == LONGEST_SKEW / 2
 
 
-def test_only_so_many_tuples_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_tuples_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delay_history, "MOST", 100)
     history = DelayHistory(10)
     for start in range(0, 300, 30):
         delays = 10 * (np.arange(start, start + 30) % 2)
         history.add(delays, np.zeros(30, np.int64))
 
-    # The buckets in which the hundredth is, and those after it.
+    # The bucket that contains the hundredth tuple, and those after it.
     assert 100 <= len(history) < 140
     assert history.counts.sum() == len(history)
 
 
-def test_what_is_written_does_not_grow_with_the_tuples() -> None:
+def test_the_saved_state_does_not_grow_with_the_tuples() -> None:
     history, sizes = DelayHistory(10), []
     delays = np.random.default_rng(4).integers(0, 200, 1 << 16)
     for start in range(0, len(delays), 1 << 12):
@@ -85,7 +85,7 @@ def test_what_is_written_does_not_grow_with_the_tuples() -> None:
         history.add(some, some)
         sizes.append(len(write_arrays(history.save())))
 
-    # A bucket more for each doubling, and each has at most as many lines as there are delays.
+    # Each doubling adds a bucket, which has at most one line for each delay.
     assert sizes[-1] < 2 * sizes[0]
 
 

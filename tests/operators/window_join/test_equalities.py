@@ -9,7 +9,7 @@ from latecomer.operators.window_join.equalities import Equalities, Pair
 
 
 def chain(*columns: str) -> list[Pair]:
-    """Say that the columns of neighbouring streams are equal."""
+    """Return equalities between the columns of neighbouring streams."""
     ends = enumerate(itertools.pairwise(columns))
     return [Pair(i, left, i + 1, right) for i, (left, right) in ends]
 
@@ -75,7 +75,7 @@ def test_a_path_of_four_has_no_centre() -> None:
     assert Equalities(4, tuple(chain("a", "b", "c", "d"))).centre is None
 
 
-def test_streams_are_looked_into_along_the_pairs() -> None:
+def test_streams_are_probed_along_the_pairs() -> None:
     path = Equalities(4, (Pair(0, "a", 1, "a"), Pair(1, "b", 2, "b"), Pair(2, "c", 3, "c")))
 
     streams, by_pair, partners = np.moveaxis(path.walks(), -1, 0)
@@ -85,7 +85,7 @@ def test_streams_are_looked_into_along_the_pairs() -> None:
     assert partners.tolist() == [[0, 1, 2], [1, 1, 2], [2, 1, 2], [3, 2, 1]]
 
 
-def test_a_stream_without_a_pair_is_looked_into_last_and_as_a_whole() -> None:
+def test_a_stream_without_a_pair_is_probed_last_and_as_a_whole() -> None:
     streams, by_pair, _ = np.moveaxis(Equalities(3, (Pair(0, "a", 2, "a"),)).walks(), -1, 0)
 
     assert streams.tolist() == [[2, 1], [0, 2], [0, 1]]

@@ -1,4 +1,4 @@
-"""What is asked for, given what was; and the two components that tell it."""
+"""The recall that feedback asks for, given the results so far."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from latecomer.waits.controller import LAX
 
 @dataclass
 class Known:
-    """A hindsight that says what it is told to."""
+    """A hindsight with given results."""
 
     counts: tuple[float, float]
 
@@ -32,10 +32,12 @@ def seen(counts: tuple[float, float] | None) -> Seen:
 
 @pytest.mark.parametrize(
     ("produced", "asked"),
-    # True are 100 in the two intervals before, and will be in the next: 270 of 300 are needed.
+    # The two previous intervals and the next one have 100 true results each; 270 of 300 are needed.
     [(200.0, 0.7), (180.0, 0.9), (160.0, 1.0), (290.0, 0.0)],
 )
-def test_the_paper_asks_for_what_the_period_lacks(produced: float, asked: float) -> None:
+def test_the_papers_feedback_asks_for_the_results_that_the_period_lacks(
+    produced: float, asked: float
+) -> None:
     feedback, monitor = PaperFeedback(0.9, period=30, interval=10), ResultSizeMonitor()
     monitor.add(np.array([95]), np.array([produced]))
 
@@ -44,7 +46,7 @@ def test_the_paper_asks_for_what_the_period_lacks(produced: float, asked: float)
     assert feedback.instant(Seen(100, monitor, 100.0, None)) == pytest.approx(asked)
 
 
-def test_calibration_asks_for_what_is_aimed_at_as_long_as_nothing_is_known() -> None:
+def test_calibration_asks_for_the_target_until_results_are_known() -> None:
     assert Calibration(0.99, 60, 1).instant(seen(None)) == pytest.approx(1 - 0.01 * AIM)
     assert Calibration(1.0, 60, 1).instant(seen((5.0, 10.0))) == 1.0
 
@@ -53,7 +55,7 @@ def test_calibration_settles_where_the_model_is_wrong_by_a_factor() -> None:
     feedback, produced, true = Calibration(0.99, 60, 1), [0.0] * 90, [0.0] * 90
     asked = 1 - 0.01 * AIM
     for _ in range(3_000):
-        # Twice as much is missed as is allowed to be, and it is seen a minute and a half later.
+        # Twice the allowed share is missed, and the misses become known a minute and a half later.
         true.append(true[-1] + 1_000)
         produced.append(produced[-1] + 1_000 * (1 - 2 * (1 - asked)))
         asked = feedback.instant(seen((produced[-90], true[-90])))
@@ -62,7 +64,9 @@ def test_calibration_settles_where_the_model_is_wrong_by_a_factor() -> None:
     assert true[-1] - produced[-1] == pytest.approx(0.01 * AIM * true[-1], rel=0.05)
 
 
-def test_calibration_allows_next_to_nothing_if_all_is_missed_and_a_fifth_more_if_none_is() -> None:
+def test_calibration_allows_almost_no_misses_if_all_were_missed_and_a_fifth_more_if_none_were() -> (
+    None
+):
     strict, lax = Calibration(0.99, 60, 1), Calibration(0.99, 60, 1)
     for number in range(1, 500):
         strict.instant(seen((0.0, 1_000.0 * number)))
@@ -85,7 +89,7 @@ def test_calibration_goes_on_where_it_was_saved() -> None:
     assert one.instant(known) == other.instant(known) > 0.995
 
 
-def test_what_was_missed_in_the_first_period_is_not_made_up_for() -> None:
+def test_misses_in_the_first_period_are_not_compensated() -> None:
     feedback = Calibration(0.99, 60, 1)
     for number in range(1, 61):
         feedback.instant(seen((0.0, 1_000.0 * number)))

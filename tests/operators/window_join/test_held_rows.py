@@ -12,7 +12,7 @@ SCHEMAS = [pa.schema({"a": pa.string(), "n": pa.int64()}), pa.schema({"b": pa.st
 
 
 def tuples(*places: tuple[int, int]) -> Tuples:
-    """Make tuples of streams and numbers of rows; nothing else matters here."""
+    """Return tuples with streams and row numbers; their other columns do not matter here."""
     streams, rows = np.array(places, np.int64).reshape(-1, 2).T
     return Tuples(streams, rows, rows, rows)
 
@@ -53,7 +53,7 @@ def test_all_columns_are_gathered_for_results() -> None:
     assert filled().gather(0, np.array([1, 0])).to_pydict() == {"a": ["q", "p"], "n": [2, 1]}
 
 
-def test_rows_that_are_let_go_leave_their_numbers_to_none() -> None:
+def test_numbers_of_dropped_rows_are_not_reused() -> None:
     held = filled()
     held.keep(tuples((0, 2), (0, 2), (1, 0)))
 

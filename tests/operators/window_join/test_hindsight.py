@@ -14,11 +14,11 @@ from latecomer.operators.window_join.tuples import Tuples
 SCHEMA = pa.schema({"key": pa.int64()})
 JOIN = WindowJoin((5, 5), Equalities.common("key", "key"))
 LONG = 20
-"""Longer than any delay here."""
+"""A wait longer than any delay here."""
 
 
 def hindsight() -> Hindsight:
-    """Look back on streams whose rows all have one key."""
+    """Return a hindsight for streams whose rows all have one key."""
     rows = HeldRows([SCHEMA] * 2)
     for stream in range(2):
         rows.add(stream, pa.table({"key": [1] * 20}, SCHEMA))
@@ -31,7 +31,7 @@ def arrivals(*rows: tuple[int, int]) -> Arrivals:
 
 
 def probes(*found: tuple[int, float]) -> Probes:
-    """Say what the join has found: at which times, and how many results at each."""
+    """Return the output of the join: times, and the number of results at each."""
     times = np.array([time for time, _ in found], np.int64)
     zeros = np.zeros(len(found), np.int64)
     joined = np.array([count for _, count in found], np.float64)
@@ -40,33 +40,33 @@ def probes(*found: tuple[int, float]) -> Probes:
     return Probes(tuples, in_order, times, joined, joined, times, np.empty((0, 2), np.int64))
 
 
-# Rows at 1 and 3 of stream 0 meet the one at 4 of stream 1, and the last ones meet each other.
-# The row at 3 comes late.
+# The rows at 1 and 3 of stream 0 join the one at 4 of stream 1, and the last two rows join each
+# other. The row at 3 comes late.
 LATE = arrivals((0, 1), (0, 6), (1, 4), (1, 6), (0, 3), (0, 40), (1, 40))
 
 
-def test_what_comes_late_is_counted_as_if_it_had_come_in_time() -> None:
+def test_late_rows_are_counted_as_if_they_had_come_in_time() -> None:
     known = hindsight()
     known.add(LATE, LONG, probes())
 
-    # At 4 two rows are met, and at 6 the rows of 1, 3 and 4, and then 6 of the other stream.
+    # The row at 4 joins two rows. Those at 6 join the rows at 1, 3 and 4, and each other.
     assert known.clock == 6
     assert known.true.count(0, 5) == 2
     assert known.true.total == 2 + 1 + 3
 
 
-def test_nothing_is_known_before_hindsight_has_come_anywhere() -> None:
+def test_nothing_is_known_before_the_clock_of_hindsight_starts() -> None:
     known = hindsight()
     known.add(arrivals((0, 1), (1, 1)), LONG, probes((1, 1.0)))
 
     assert known.settled() == (0, 0)
 
 
-def test_what_was_missed_is_known_of_results_before_the_clock() -> None:
+def test_missed_results_are_known_before_the_clock() -> None:
     known = hindsight()
     known.add(LATE, LONG, probes((4, 1.0), (6, 3.0)))
 
-    # Results at 6, where the clock is, may still follow.
+    # The clock is at 6, so more results at 6 may follow.
     assert known.settled() == (1, 2)
 
 
@@ -80,7 +80,7 @@ def test_at_the_end_results_at_the_clock_count_too() -> None:
     assert len(known.held) == 2
 
 
-def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> None:
+def test_streams_that_are_as_far_in_another_bucket_are_not_waited_for() -> None:
     known = hindsight()
     known.add(arrivals((0, 1), (1, 2)), LONG, probes())
     assert known.true.total == 0
@@ -90,7 +90,7 @@ def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> N
     assert known.true.total == 1
 
 
-def test_what_is_older_than_the_last_window_is_forgotten_but_not_what_there_was_in_all() -> None:
+def test_rows_older_than_the_last_window_are_forgotten_but_the_totals_are_not() -> None:
     known = hindsight()
     known.add(LATE, LONG, probes((4, 1.0)))
 
@@ -100,12 +100,12 @@ def test_what_is_older_than_the_last_window_is_forgotten_but_not_what_there_was_
     known.forget()
 
     assert known.true.count(0, 80) == known.produced.count(0, 80) == 0
-    # Besides what is counted above, those of 40 and of 90 meet each other.
+    # In addition to the results above, the rows at 40 join, and so do those at 90.
     assert known.true.total == 6 + 1 + 1
     assert known.produced.total == 1
 
 
-def test_what_may_be_counted_anew_is_not_forgotten() -> None:
+def test_rows_that_may_be_counted_again_are_not_forgotten() -> None:
     known = hindsight()
     known.add(arrivals((0, 20), (1, 20), (0, 24), (1, 24)), 0, probes())
     assert known.true.total == 4
@@ -113,15 +113,15 @@ def test_what_may_be_counted_anew_is_not_forgotten() -> None:
 
     known.add(arrivals((0, 21)), 0, probes())
 
-    # It joins with 20 and with 24.
+    # The row joins 20 and 24.
     assert known.true.total == 6
 
 
 def grown() -> Hindsight:
-    """Look back where the longest delay has grown after a row had left its buffer."""
+    """Return a hindsight whose longest delay has grown after a row had left its buffer."""
     known = hindsight()
     known.add(arrivals((0, 30), (1, 0)), 0, probes())
-    # The row at 30 waits for the other stream; the row at 10, which comes later, waits longer.
+    # The row at 30 waits for the other stream. The row at 10 comes later, and waits longer.
     known.add(arrivals((0, 10), (1, 8)), 25, probes())
     known.add(arrivals((1, 70)), 25, probes())
     return known
@@ -132,7 +132,7 @@ def test_a_row_that_waits_longer_than_later_ones_before_it_is_counted() -> None:
     assert known.undecided == 3
     known.finish(probes())
 
-    # The rows at 8 and 10 meet, although the one at 30 left its buffer before the one at 10.
+    # The rows at 8 and 10 join, although the row at 30 left its buffer before the one at 10.
     assert known.settled(is_over=True) == (0, 1)
 
 

@@ -1,4 +1,4 @@
-"""The join, against Algorithm 2 line by line, for all forms of conditions."""
+"""The join, compared with Algorithm 2 line by line, for all forms of conditions."""
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +48,7 @@ def test_the_cross_join_that_a_tuple_would_give_is_counted_under_any_condition(
 
 
 @given(received=tuples(3, 15), at=cuts)
-def test_a_function_is_asked_of_what_the_equalities_leave(
+def test_a_function_is_called_for_pairs_that_meet_the_equalities(
     received: list[brute.Tuple], at: list[int]
 ) -> None:
     where = Condition(lambda x, y, z: x.a + y.b <= z.a)
@@ -64,7 +64,7 @@ def test_a_function_is_asked_of_what_the_equalities_leave(
     assert sorted(found(seen)) == sorted(expected)
 
 
-def test_what_no_tuple_can_meet_any_more_is_forgotten() -> None:
+def test_tuples_that_no_other_can_meet_are_forgotten() -> None:
     joiner = WindowJoin((5, 2), Equalities(2)).start()
     streams, times = np.array([0, 1, 0, 1]), np.array([0, 1, 4, 6])
     known = rows_of([(0, 0, 0), (1, 1, 0), (0, 4, 0), (1, 6, 0)], Equalities(2))
@@ -82,7 +82,7 @@ def test_what_no_tuple_can_meet_any_more_is_forgotten() -> None:
         ((5, -1), Equalities(2), "cannot be negative; got -1"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(
+def test_columns_that_cannot_be_joined_are_refused(
     windows: tuple[int, ...], on: Equalities, words: str
 ) -> None:
     with pytest.raises(OptionError, match=words):

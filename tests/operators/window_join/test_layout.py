@@ -30,10 +30,10 @@ def test_each_stream_line_and_key_has_a_chain_of_its_own() -> None:
 
     # Stream 1 shares three keys with stream 0, and one with stream 2.
     assert bases[:, :, 0].tolist() == [[0, -1, -1], [3, 6, -1], [-1, 7, -1]]
-    # And one that is always empty.
+    # One more chain is always empty.
     assert chains == 8 + 1
     assert bases[:, :2, 2].tolist() == [[3, -1], [0, 7], [-1, 6]]
-    # Rows hang in the chains of the centre only.
+    # Rows are only in the chains of the centre.
     assert bases[1, :2, 1].tolist() == [1, 1]
     assert (bases[0, 0, 1], bases[2, 1, 1]) == (0, 0)
     assert (pairs.tolist(), arms.tolist()) == ([[1, 0], [1, 2]], [0, -1, 1])

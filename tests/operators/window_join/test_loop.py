@@ -1,4 +1,4 @@
-"""The whole loop, against all combinations of rows."""
+"""The whole loop, compared with all combinations of rows."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -33,7 +33,7 @@ def arrived(tuples: Sequence[brute.Tuple]) -> Arrivals:
 
 
 class Step(NamedTuple):
-    """One interval: its wait, what was joined, the clock after it, and what hindsight knows."""
+    """One interval: its wait, its joined tuples, the clock after it, and counts of hindsight."""
 
     wait: int
     probes: Probes
@@ -65,7 +65,7 @@ def known(loop: JoinLoop) -> tuple[float, float] | None:
 
 
 def found(tuples: Sequence[brute.Tuple], steps: Iterable[Step]) -> list[brute.Result]:
-    """Return results as the places of their tuples among the arrivals."""
+    """Return results as positions of their tuples among the arrivals."""
     places: list[list[int]] = [[] for _ in range(5)]
     for at, (stream, _, _) in enumerate(tuples):
         places[stream].append(at)
@@ -86,7 +86,7 @@ def streams(many: int) -> st.SearchStrategy[list[brute.Tuple]]:
 
 
 @given(tuples=streams(3))
-def test_who_waits_for_all_finds_all(tuples: list[brute.Tuple]) -> None:
+def test_a_wait_for_all_rows_finds_all_results(tuples: list[brute.Tuple]) -> None:
     _, steps = play(tuples, (3, 2, 4), wait=20)
 
     assert sorted(found(tuples, steps)) == brute.every_result(tuples, (3, 2, 4), alike)
@@ -106,7 +106,7 @@ def test_who_waits_for_all_finds_all(tuples: list[brute.Tuple]) -> None:
         ),
     ),
 )
-def test_who_waits_for_less_finds_some_of_them_once_and_in_order(
+def test_a_shorter_wait_finds_some_results_once_and_in_order(
     tuples: list[brute.Tuple], wait: Wait
 ) -> None:
     _, steps = play(tuples, (3, 2, 4), wait)
@@ -162,14 +162,14 @@ def test_every_tuple_reaches_the_join_once(tuples: list[brute.Tuple]) -> None:
 
 @st.composite
 def in_lockstep(draw: st.DrawFn) -> tuple[list[brute.Tuple], list[int], int]:
-    """Streams that advance together at fixed distances, with late tuples between the rounds."""
+    """Return streams that advance together at fixed distances, with late tuples between rounds."""
     many = draw(st.integers(2, 3))
     ahead = draw(st.lists(st.integers(0, 4), min_size=many, max_size=many))
     waits = draw(st.lists(st.integers(0, 5), min_size=many, max_size=many))
     tuples: list[brute.Tuple] = []
     for now in range(40):
         tuples += [(stream, now + ahead[stream], now % 3) for stream in range(many)]
-        # Before this, not every clock has started, and after it, not everything comes out.
+        # Before this, some clocks have not started. After this, some tuples would not come out.
         if 15 <= now < 25:
             late = st.tuples(st.integers(0, many - 1), st.integers(1, 6), st.integers(0, 2))
             for stream, delay, value in draw(st.lists(late, max_size=2)):
@@ -185,7 +185,7 @@ def test_one_wait_for_all_streams_does_what_different_ones_do(
     tuples, waits, same = case
 
     def results(waits: list[int]) -> list[brute.Result]:
-        # With one stream these are a K-slack buffer, and without a wait the Synchronizer.
+        # With one stream this is a K-slack buffer, and without a wait it is the Synchronizer.
         buffers, together = [Reordering(1) for _ in waits], Reordering(len(waits))
         received = Tuples.none()
         for at, (stream, time, _) in enumerate(tuples):
@@ -209,8 +209,8 @@ def test_a_few_rows_and_none() -> None:
     assert found(pair, play(pair, (0, 0), 0)[1]) == [(-5, (0, 1))]
 
 
-def test_what_was_lost_is_known_in_hindsight() -> None:
-    # 4 comes too late for 6, which has met nobody: of 2 results one is lost.
+def test_lost_results_are_known_in_hindsight() -> None:
+    # 4 comes too late to join 6, so one of two results is lost.
     tuples = [
         (0, 2, 1),
         (1, 2, 1),

@@ -57,7 +57,7 @@ def test_a_recall_is_a_target_and_a_wait_is_none() -> None:
     assert replace(JOIN, wait="max").target is None
 
 
-def test_a_checkpoint_knows_a_join_by_all_that_changes_its_results() -> None:
+def test_a_checkpoint_identifies_a_join_by_all_that_changes_its_results() -> None:
     others = [
         replace(JOIN, wait="max"),
         replace(JOIN, quality=Quality(0.8)),

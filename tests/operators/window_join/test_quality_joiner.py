@@ -1,4 +1,4 @@
-"""Rows in, joined rows and late rows out; what is joined is tested with `loop`."""
+"""The join on tables: rows in, joined rows and late rows out. For results see `test_loop`."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_all_columns_of_a_result_are_those_of_its_rows() -> None:
 def test_a_row_whose_window_has_passed_is_late_and_says_by_how_much() -> None:
     running = WAITING.start([SCHEMA] * 2, MemoryChunks(), None)
     list(running.push([table((50, "x", "a")), table((50, "x", "A"))]))
-    # The join comes to 50: its windows reach back to 40.
+    # The join reaches 50, so its windows reach back to 40.
     assert late([running.reach(60)]) == []
 
     seen = list(running.push([table((39, "x", "late"), (40, "x", "in time")), table()]))
@@ -132,14 +132,14 @@ def test_a_batch_that_is_whole_misses_nothing() -> None:
     assert (measure.wait, measure.produced, measure.missed) == (None, 1, 0)
 
 
-def test_what_is_missed_is_measured_once_for_each_interval() -> None:
+def test_missed_results_are_measured_once_for_each_interval() -> None:
     running = replace(WAITING, wait=0).start([SCHEMA] * 2, MemoryChunks(), None)
     steps = [
-        # From the row at 11 hindsight learns that rows may be 9 late.
+        # The row at 11 shows hindsight that rows may be 9 late.
         (table((20, "z", "p"), (11, "z", "q")), table((20, "w", "P"))),
         (table((31, "x", "a")), table((32, "x", "A"))),
         (table((40, "x", "c")), table((40, "x", "B"))),
-        # It would have met A at 34, and B would have met it at 40.
+        # It would have joined A at 34, and B at 40.
         (table((34, "x", "b")), table()),
         (table((100, "y", "y")), table((100, "z", "Z"))),
     ]

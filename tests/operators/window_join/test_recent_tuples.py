@@ -17,7 +17,7 @@ def test_tuples_are_told_in_the_order_in_which_they_came() -> None:
     assert recent.tuples.times.tolist() == recent.tuples.rows.tolist() == [5, 3, 9]
 
 
-def test_what_is_before_a_time_is_forgotten_wherever_it_is() -> None:
+def test_tuples_before_a_time_are_forgotten_wherever_they_are() -> None:
     recent = RecentTuples()
     for some in (tuples(1, 2), tuples(4, 9), tuples(3, 8)):
         recent.add(some)

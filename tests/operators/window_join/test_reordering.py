@@ -13,7 +13,7 @@ Row = tuple[int, int]
 
 
 def arrivals(*rows: Row, first: int = 0) -> Arrivals:
-    """Make arrivals of streams and times; their rows are numbered."""
+    """Return arrivals of streams and times, with numbered rows."""
     streams, times = np.array(rows, np.int64).reshape(-1, 2).T
     return Arrivals(streams, times, np.arange(first, first + len(rows)))
 
@@ -47,7 +47,7 @@ def test_nothing_is_lost_between_the_buffers() -> None:
 
 
 @pytest.mark.parametrize("cut", range(6))
-def test_it_does_not_matter_how_arrivals_are_cut(cut: int) -> None:
+def test_arrivals_may_be_cut_anywhere(cut: int) -> None:
     rows = [(0, 5), (1, 1), (0, 3), (1, 7), (0, 9), (1, 9)]
     whole, cut_up = Reordering(2), Reordering(2)
 
@@ -59,7 +59,7 @@ def test_it_does_not_matter_how_arrivals_are_cut(cut: int) -> None:
     assert sorted(told(cut_up.held)) == sorted(told(whole.held))
 
 
-def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> None:
+def test_streams_that_are_as_far_in_another_bucket_are_not_waited_for() -> None:
     reordering = Reordering(2)
     assert told(reordering.push(arrivals((0, 5), (0, 3)), wait=1)) == []
 
@@ -68,7 +68,7 @@ def test_streams_that_have_come_as_far_elsewhere_are_waited_for_no_longer() -> N
     assert len(reordering.held) == 0
 
 
-def test_at_the_end_all_comes_out_in_order_and_nothing_is_remembered() -> None:
+def test_at_the_end_all_tuples_come_out_in_order_and_none_is_held() -> None:
     reordering = Reordering(2)
     reordering.push(arrivals((0, 5), (0, 3), (1, 4)), wait=100)
 

@@ -31,7 +31,7 @@ def test_no_results_are_counted_as_none() -> None:
     assert (monitor.count(-9, 9), monitor.total) == (0, 0)
 
 
-def test_what_is_forgotten_is_no_longer_counted_but_what_follows_is() -> None:
+def test_forgotten_results_are_no_longer_counted_but_later_ones_are() -> None:
     monitor = ResultSizeMonitor()
     monitor.add(np.array([1, 2]), np.array([1.0, 10.0]))
     monitor.forget(1)
@@ -41,7 +41,7 @@ def test_what_is_forgotten_is_no_longer_counted_but_what_follows_is() -> None:
     assert monitor.total == 111
 
 
-def test_what_is_taken_back_is_counted_no_more() -> None:
+def test_cancelled_results_are_no_longer_counted() -> None:
     monitor = ResultSizeMonitor()
     monitor.add(np.array([1, 2, 2, 3]), np.array([1.0, 10.0, 20.0, 100.0]))
     monitor.retract(2)

@@ -20,7 +20,7 @@ def test_tuples_are_told_in_the_order_in_which_they_came() -> None:
     assert (len(slots), slots.oldest) == (4, 3)
 
 
-def test_nothing_is_the_oldest_of_nothing() -> None:
+def test_empty_slots_have_no_oldest_tuple() -> None:
     assert Slots(2).oldest is None
 
 

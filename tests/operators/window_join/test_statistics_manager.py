@@ -1,4 +1,4 @@
-"""What is remembered of the streams."""
+"""The statistics of the streams of a join."""
 
 import numpy as np
 
@@ -12,7 +12,8 @@ def test_shares_and_skews_are_told_of_all_streams() -> None:
 
     statistics.add(streams, times)
 
-    # Stream 0 came 0, 0, 25 and 0 late; it was 0, 150, 50 and 50 ahead, stream 1 was 0, 0 and 50.
+    # The delays of stream 0 are 0, 0, 25 and 0. It was ahead by 0, 150, 50 and 50, and stream 1 by
+    # 0, 0 and 50.
     assert statistics.shares().tolist() == [[0.75, 0.75, 0.75, 1.0], [1.0, 1.0, 1.0, 1.0]]
     assert statistics.largest == 3
     assert statistics.longest == 25

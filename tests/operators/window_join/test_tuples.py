@@ -13,7 +13,7 @@ def columns(tuples: Tuples) -> list[list[int]]:
     return [array.tolist() for array in arrays]
 
 
-def test_all_that_is_known_of_a_tuple_is_taken_along() -> None:
+def test_all_columns_of_a_tuple_are_selected() -> None:
     assert columns(GIVEN.take(np.array([2, 1]))) == [[0, 1], [4, 6], [1, 0], [1, 0]]
     assert len(GIVEN.take(np.array([], np.int64))) == 0
 

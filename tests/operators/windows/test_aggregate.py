@@ -1,4 +1,4 @@
-"""Aggregates after several waits: against a slow twin, and by the laws."""
+"""Aggregates with several waits: a slow twin, and the laws."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ several_waits = st.lists(st.integers(0, 25), min_size=1, max_size=3, unique=True
 
 
 class Answer(NamedTuple):
-    """What a level says of a window and key."""
+    """The result of a level for a window and key."""
 
     step: int
     level: int
@@ -83,7 +83,7 @@ def run(
 def twin(
     windows: Windows, batches: Sequence[Sequence[Row]], waits: Sequence[int]
 ) -> tuple[list[Answer], list[list[Row]]]:
-    """The same by definition: all rows are kept, and every window is computed from them."""
+    """Return the results by definition: keep all rows, and compute every window from them."""
     size, hop, origin = (part // MS for part in (windows.size, windows.hop, windows.origin))
     arrived: list[Row] = []
     told: set[tuple[int, int]] = set()
@@ -99,7 +99,7 @@ def twin(
                     is_window = (start - origin) % hop == 0
                     if is_window and start + size <= watermark and (level, start) not in told:
                         groups[start, key].append(value)
-            # A window that has closed stays closed, also if nothing was in it.
+            # A window that has closed stays closed, even if it had no rows.
             told |= {
                 (level, start)
                 for start in range(-50, 120)
@@ -124,7 +124,7 @@ def _last_end(time: int, size: int, hop: int, origin: int) -> int:
 
 @pytest.mark.parametrize("spec", [TUMBLING, HOPPING], ids=["tumbling", "hopping"])
 @given(rows=rows_of_a_stream, cuts=batchings(), waits=several_waits)
-def test_each_level_says_what_the_slow_twin_says(
+def test_each_level_gives_the_results_of_the_slow_twin(
     spec: Aggregation, rows: list[Row], cuts: Cuts, waits: list[int]
 ) -> None:
     batches = cut(rows, cuts)
@@ -137,7 +137,7 @@ def test_each_level_says_what_the_slow_twin_says(
         [(r["time"], r["key"], r["value"]) for r in step.late.to_pylist()] for step in steps[:-1]
     ]
     assert found == late
-    # Conservation: every row is seen first by some level, or is late.
+    # Conservation: every row is counted at the first level that gets it, or is late.
     assert sum(sum(step.in_time) for step in steps) + sum(map(len, late)) == len(rows)
 
 
@@ -223,7 +223,7 @@ def test_it_goes_on_where_it_was_saved_and_wakes_when_it_must(
             due, at = running.due(), FOREVER if mark is None else mark * MS
             emission = running.advance(at)
             assert emission.ready.num_rows == 0 or (due is not None and due <= at)
-            # Keys come in any order.
+            # Keys may come in any order.
             seen.append(sorted(map(str, emission.ready.to_pylist())))
             if restart:
                 running = spec.start(SCHEMA, chunks, running.save())

@@ -14,7 +14,7 @@ from latecomer.time import TimeColumn
         (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC")),
         (pa.timestamp("ms"), pa.timestamp("ms")),
         (pa.int64(), pa.int64()),
-        # A window may end after the largest time that a small integer can be.
+        # A window may end after the largest time that a small integer can hold.
         (pa.int8(), pa.int64()),
         (pa.int16(), pa.int64()),
         (pa.int32(), pa.int64()),

@@ -23,7 +23,7 @@ SPEC = Aggregation(
 
 
 def rows(*given: tuple[int, str, int]) -> pa.Table:
-    """Make rows of time, key and slot."""
+    """Return rows of time, key and slot."""
     columns = zip(*given, strict=True) if given else ((), (), ())
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
 

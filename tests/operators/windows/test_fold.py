@@ -1,4 +1,4 @@
-"""Rows that come after the last wait, and correct the answers of their windows."""
+"""Rows that come after the last wait, and correct the results of their windows."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def result(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class Stored:
-    """What `upsert` keeps: the answer of the longest wait, and of equal ones the last."""
+    """A table as `upsert` keeps it: the result of the longest wait, and the last of equal waits."""
 
     def __init__(self) -> None:
         self.rows: dict[Any, tuple[int, dict[str, Any]]] = {}
@@ -86,7 +86,7 @@ class Stored:
             wait = parse_duration(row["wait"], "wait") if "wait" in row else 0
             before = self.rows.get(key)
             if row["is_correction"]:
-                # At most one in a micro-batch, of the last wait, and it says something else.
+                # A micro-batch has at most one correction, of the last wait, and it differs.
                 assert row.get("is_final", True)
                 assert row.get("is_changed", True)
                 assert key not in corrected
@@ -128,7 +128,7 @@ def test_rows_behind_the_horizon_are_late_and_all_others_count(
     for batch in cut(rows, cuts):
         step = host.step(table(batch))
         stored.take(step.ready)
-        # A window of ten ends with the row's ten.
+        # A window of ten ends at the next multiple of ten after the row.
         is_late = [newest is not None and r[0] // 10 * 10 + 10 <= newest - horizon for r in batch]
         late = [row for row, late in zip(batch, is_late, strict=True) if late]
         assert sorted(step.late["time"].to_pylist()) == sorted(row[0] for row in late)
@@ -141,11 +141,11 @@ def test_rows_behind_the_horizon_are_late_and_all_others_count(
 
 @pytest.mark.parametrize("spec", [TUMBLING, HOPPING], ids=["tumbling", "hopping"])
 @given(rows=arrived, cuts=batchings(), waits=some_waits, horizon=st.integers(21, 60))
-def test_stopped_anywhere_it_corrects_the_same(
+def test_restarts_do_not_change_corrections(
     spec: Aggregation, rows: list[Row], cuts: Cuts, waits: list[int], horizon: int
 ) -> None:
     class Restarting(LocalHost):
-        """A host whose stage is saved and started again after every step."""
+        """A host whose stage is saved and restored after every step."""
 
         chunks = MemoryChunks()
 
@@ -197,10 +197,10 @@ def test_with_a_recall_the_table_in_the_end_is_the_batch_answer(
     for step in [*(host.step(table(batch)) for batch in cut(rows, cuts)), host.finish()]:
         assert step.late.num_rows == 0
         for row in step.ready.to_pylist():
-            # Of several recalls the last one has the final answer, and corrects it.
+            # The last of several recalls gives the final result, and corrects it.
             if row.get("is_final", True):
                 key = row["window"]["start"], row["key"]
-                # The first answer of a key is a correction too if its window had closed.
+                # The first result of a key is also a correction if its window had closed.
                 assert row["is_correction"] or key not in stored
                 stored[key] = {name: row[name] for name in ("rows", "total")}
             assert row.get("is_final", True) or not row["is_correction"]

@@ -1,4 +1,4 @@
-"""Which windows a time is in, by definition, and days that are not 24 hours long."""
+"""The windows that contain a time, by definition, and days that are not 24 hours long."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ def times(*values: int) -> np.ndarray:
 
 
 def windows_of(windows: Windows, time: int) -> list[int]:
-    """The starts of all windows that have a time, by trying every start."""
+    """Return the starts of all windows that contain a time, by trying every start."""
     return [
         start
         for start in range(time - windows.size, time + 1)
@@ -56,7 +56,7 @@ def test_before_the_first_row_and_after_the_last_no_window_ends() -> None:
 
 
 def hours(windows: Windows, *when: str) -> list[tuple[str, float]]:
-    """For each instant, when its window starts, and how many hours it has."""
+    """Return for each instant the start of its window, and its length in hours."""
     instants = times(*(int(datetime.fromisoformat(t).timestamp() * 1e6) for t in when))
     panes = windows.panes(instants)
     starts, ends = windows.instants(panes), windows.ends(windows.latest_start(panes))
@@ -74,7 +74,7 @@ def test_days_in_a_zone_begin_at_midnight_there_and_may_have_23_or_25_hours() ->
         ("2024-03-30 23:00", 23),
         ("2024-03-30 23:00", 23),
     ]
-    # Half past two came twice that day.
+    # There were two times half past two on that day.
     assert hours(berlin, "2024-10-27T02:30+02:00", "2024-10-27T02:30+01:00") == [
         ("2024-10-26 22:00", 25),
         ("2024-10-26 22:00", 25),
@@ -83,7 +83,7 @@ def test_days_in_a_zone_begin_at_midnight_there_and_may_have_23_or_25_hours() ->
 
 
 def test_a_zone_in_which_midnight_is_skipped_still_has_days() -> None:
-    # In Beirut, the 31st of March 2024 began at one o'clock.
+    # In Beirut, 31 March 2024 began at one o'clock.
     assert hours(Windows(DAY, DAY, zone="Asia/Beirut"), "2024-03-31T05:00+03:00") == [
         ("2024-03-30 22:00", 23)
     ]
@@ -114,6 +114,6 @@ def test_windows_that_make_no_sense_are_refused(
         (FOREVER - 1, "292,277 years after 1970"),
     ],
 )
-def test_a_time_too_far_out_is_refused_and_named(far: int, says: str) -> None:
+def test_a_time_out_of_range_is_refused_and_named(far: int, says: str) -> None:
     with pytest.raises(ColumnTypeError, match=says):
         Windows(5, 5).panes(times(3, far))

@@ -1,4 +1,4 @@
-"""Aggregates over lifetimes, against their definition."""
+"""Aggregates over lifetimes, compared with their definition."""
 
 import itertools
 from collections import defaultdict
@@ -75,7 +75,7 @@ def waiting(*waits: int) -> OneClock:
 
 
 def twin(rows: Sequence[Row], duration: int = DURATION) -> list[Stretch]:
-    """For each key, cut time at every begin and end, and look at all rows in each stretch."""
+    """Cut time at every begin and end of each key, and aggregate all rows of each stretch."""
     keys: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         keys[row[1]].append(row)
@@ -119,7 +119,7 @@ def test_a_stretch_is_told_once_in_the_step_in_which_its_end_is_reached(
             kept.remove(row)
         in_time += kept
         told = sorted([*told, *stretches(step.ready)])
-        # Rows to come are not before the watermark, so no stretch that ends by then changes.
+        # Later rows are not before the watermark, so stretches that end by then do not change.
         ended = [each for each in twin(in_time) if each[1] * MS <= step.watermark]
         assert told == ended
 
@@ -219,7 +219,7 @@ def test_late_rows_that_are_moved_count_from_the_watermark_on(
     for batch in batches:
         step = host.step(table(batch))
         watermark = step.watermark // MS
-        # Rows that are late come when those of the batch are held, or at the watermark.
+        # Late rows are moved to the watermark, after the other rows of the batch.
         moved += [row for row in batch if row[0] >= watermark]
         moved += [(watermark, *row[1:]) for row in batch if row[0] < watermark]
         told += stretches(step.ready)
@@ -233,7 +233,9 @@ def test_late_rows_that_are_moved_count_from_the_watermark_on(
 
 @settings(max_examples=40)
 @given(batches=streams())
-def test_keys_with_clocks_of_their_own_fare_as_if_they_were_alone(batches: list[list[Row]]) -> None:
+def test_keys_with_clocks_of_their_own_get_the_results_of_streams_of_their_own(
+    batches: list[list[Row]],
+) -> None:
     clocked = over(ClockPerKey((2 * MS,), columns=("key",)))
     together = run(clocked, map(table, batches), SCHEMA)
 
@@ -255,7 +257,7 @@ def test_with_recalls_the_last_one_answers_for_all_rows_that_are_not_late(
 
     backwards = [row for batch in batches[::-1] for row in batch[::-1]]
     for row in as_rows(seen.late):
-        # Of equal rows, those that came last are late.
+        # If some of several equal rows are late, they are those that came last.
         backwards.remove(row)
     assert stretches(seen.ready.filter(seen.ready["is_final"])) == twin(backwards[::-1])
     assert seen.ready.column_names[-3:] == ["recall", "wait", "is_final"]

@@ -27,7 +27,7 @@ def states(spec: Aggregation) -> WindowStates:
 
 
 def add(held: WindowStates, spec: Aggregation, watermark: int, *rows: tuple[int, str]) -> None:
-    """Add rows that come at a watermark."""
+    """Add rows that arrive at a watermark."""
     table = pa.Table.from_pylist([{"time": time, "key": key} for time, key in rows], SCHEMA)
     made = spec.partial(table)
     held.add(made, np.full(made.num_rows, watermark))
@@ -59,7 +59,7 @@ def test_a_row_counts_in_every_window_that_it_is_in() -> None:
 
 def test_levels_answer_one_after_the_other_and_say_what_changed() -> None:
     held = states(TWICE)
-    # The watermark is that of the last level, 5 behind that of the first.
+    # The watermark is that of the last level, which is 5 behind the first.
     add(held, TWICE, 0, (3, "a"), (4, "b"))
     first = told(held, 0, 5)
     add(held, TWICE, 5, (9, "a"))
@@ -88,7 +88,7 @@ def test_answers_that_have_not_changed_can_be_left_out() -> None:
 def test_rows_are_counted_for_the_level_that_first_saw_them() -> None:
     held = states(TWICE)
     add(held, TWICE, 0, (3, "a"), (4, "b"))
-    # The first level has answered at 5: what comes now is in time for the last one only.
+    # The first level gave its result at 5, so rows now are in time for the last level only.
     add(held, TWICE, 5, (9, "a"))
 
     assert held.closing(OneWay(5, 9)) == (0, 0)
@@ -122,13 +122,13 @@ def test_a_leaf_is_dropped_when_all_in_it_is_closed() -> None:
     assert held.leaves.rows == 0
 
 
-def test_it_is_told_at_which_watermark_some_level_may_answer() -> None:
+def test_the_next_watermark_with_a_result_is_known() -> None:
     held = states(TWICE)
     assert held.due(NEVER) is None
     add(held, TWICE, 0, (3, "a"))
 
     assert held.due(0) == 5
-    # The first level has answered; the last one is next.
+    # The first level has given its result; the last level is next.
     assert held.due(5) == 10
 
 

@@ -1,4 +1,4 @@
-"""Where states are kept is chosen once, recorded, and limited where the user has not asked."""
+"""The place of states is chosen once and recorded; a limit applies unless the user has chosen."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_checkpoint_stays_with_its_choice(
     assert chosen(windows(files), files.at("asked")) == "buckets"
     assert chosen(windows(files, buckets=2), files.at("chosen")) == "driver"
 
-    # A limit that is reached stops the query, which goes on once states are asked for.
+    # Reaching the limit stops the query. It continues once the user passes `states`.
     monkeypatch.setattr(choice, "MOST", 3)
     files.put((11, "a"), (12, "b"), (13, "c"))
     with pytest.raises(StreamingQueryException, match=r"holds 5 states.*nothing is lost"):
@@ -76,7 +76,7 @@ def test_a_checkpoint_stays_with_its_choice(
         (["5 seconds", "1 minute"], "begin anew with another checkpoint"),
     ],
 )
-def test_the_limit_says_how_to_go_on(
+def test_the_error_of_the_limit_says_how_to_continue(
     spark: SparkSession, tmp_path: Path, wait: str | list[str], hint: str
 ) -> None:
     plan = windows(Files(spark, tmp_path), wait).plan

@@ -47,7 +47,7 @@ def plan(operator: object = COUNT) -> Plan:
     return Plan(Source(TIME), OneClock((0,)), "divert", (Stage((), (operator,)),))  # type: ignore[arg-type]
 
 
-def test_what_spark_can_add_up_is_found(df: DataFrame) -> None:
+def test_aggregates_that_spark_can_add_up_are_found(df: DataFrame) -> None:
     assert computable(df, plan()) is COUNT
     assert computable(df, replace(plan(), late="drop")) is COUNT
 

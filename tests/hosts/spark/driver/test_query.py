@@ -1,4 +1,4 @@
-"""Aggregates whose states the driver keeps: the same answers as elsewhere, also after a crash."""
+"""Aggregates whose states the driver keeps: the same results as in buckets, also after a crash."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -112,7 +112,7 @@ def test_nothing_is_lost_or_doubled_by_crashes(
         with pytest.raises(StreamingQueryException, match="the machine stops"):
             run(counts(df), tmp_path, f"{tmp_path}/ready")
     run(counts(df), tmp_path, f"{tmp_path}/ready")
-    # The states of the last micro-batch are written, but Spark has not noted that it is done.
+    # The states of the last micro-batch are written, but Spark has not committed it.
     last = len(batches) - 1
     for path in (tmp_path / "checkpoint" / "commits").glob(f"*{last}*"):
         path.unlink()
@@ -155,7 +155,7 @@ def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
     assert compiled[-1] == compiled[2]
 
 
-def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_last_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     batches = random_batches(6)
     run(counts(source(spark, batches, f"{tmp_path}/rows")), tmp_path, f"{tmp_path}/ready")
 
@@ -165,7 +165,7 @@ def test_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     assert len(kept) < 8
 
 
-def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+def test_all_rows_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema({"time": pa.timestamp("ms", "UTC")})
     far = 253_402_300_799
     times = [[0, 4, far, 12], [3], [16, 31], [4], [90], [91, 2, None]]
@@ -184,7 +184,7 @@ def test_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
         timedelta(seconds=40): 1,
     }
     ready = spark.read.parquet(f"{tmp_path}/ready").count()
-    # The row of the year 9999 has closed nothing.
+    # The row of the year 9999 has closed no window.
     assert lc.counts(query) == {"ready": ready, "late": 3, "dropped": 0, "ahead": 1}
 
 
@@ -225,7 +225,7 @@ def test_late_rows_that_must_not_be_shown_are_refused_without_them() -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_a_driver_that_holds_more_than_it_may_says_so(spark: SparkSession) -> None:
+def test_a_driver_that_holds_more_than_its_limit_is_stopped(spark: SparkSession) -> None:
     def limited(df: DataFrame) -> lc.AggregatedStream:
         events = lc.disordered(df, time="time", held_limit=2).tumbling("1 second")
         return events.wait("1 hour").group_by("key").aggregate(rows=agg.count())

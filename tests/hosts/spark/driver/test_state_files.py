@@ -19,7 +19,7 @@ def names(path: Path) -> set[str]:
     return {each.name for each in (path / "latecomer" / "states").iterdir()}
 
 
-def test_what_a_crash_left_in_parts_is_overlooked(tmp_path: Path) -> None:
+def test_incomplete_files_of_a_crash_are_ignored(tmp_path: Path) -> None:
     files, chunks = StateFiles(str(tmp_path)), FileChunks()
     (tmp_path / "latecomer" / "states").mkdir(parents=True)
     (tmp_path / "latecomer" / "states" / "batch-7-r1-0.part").write_bytes(b"half")
@@ -95,7 +95,7 @@ def test_a_micro_batch_that_is_run_again_starts_from_the_state_before_it(tmp_pat
     assert files.read(1)[1].get(1) == rows(3)
 
 
-def test_a_micro_batch_that_left_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_micro_batch_without_its_state_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateFormatError, match="no states of micro-batch 7, which the next"):
         StateFiles(str(tmp_path)).read(7)
 
@@ -137,7 +137,7 @@ def test_a_run_deletes_nothing_of_another_before_it_has_committed_a_micro_batch(
     zombie, successor = StateFiles(str(tmp_path)), StateFiles(str(tmp_path), "r2-1")
     _, old = zombie.read(1)
     _, new = successor.read(1)
-    # The successor writes micro-batch 2; but the zombie is faster, commits it, and begins the next.
+    # The successor writes micro-batch 2, but the old driver commits it first, and begins the next.
     for batch in (2, 3):
         old.put(batch, rows(batch))
         old.drop(batch - 2)
@@ -145,7 +145,7 @@ def test_a_run_deletes_nothing_of_another_before_it_has_committed_a_micro_batch(
     new.put(2, rows(2))
     successor.write(2, Kept(9, b"successor"), new)
 
-    # Spark refuses the successor's commit; the next run goes on from what the zombie left.
+    # Spark refuses the successor's commit; the next run continues from the old driver's state.
     third = StateFiles(str(tmp_path), "r3-2")
     kept, chunks = third.read(3)
     assert kept.saved == b"zombie"

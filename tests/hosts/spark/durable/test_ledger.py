@@ -1,4 +1,4 @@
-"""Records appear as a whole, can be read however they were written, and are never guessed at."""
+"""Records appear as a whole, can be read however they were written, and fail if damaged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def by_spark(spark: SparkSession, directory: str) -> Ledger:
-    """Write as on a file system that only Spark can reach."""
+    """Write through Spark, as on a file system that only Spark can reach."""
     ledger = Ledger(spark, directory)
     ledger.local = None
     return ledger
@@ -30,7 +30,7 @@ def test_a_path_without_a_scheme_is_one_of_sparks_file_system(
     assert local_path(spark, f"file://{tmp_path}") == tmp_path
 
 
-def test_a_place_that_is_known_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_a_known_place_is_not_looked_up_again(tmp_path: Path) -> None:
     places = {f"{tmp_path}/a": tmp_path / "a"}
 
     ledger = Ledger(None, f"{tmp_path}/a", places)  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ def test_a_place_that_is_known_is_not_asked_for_again(tmp_path: Path) -> None:
     assert ledger.read() == [{"number": 1}]
 
 
-def test_records_can_be_read_whoever_wrote_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_records_can_be_read_however_they_were_written(spark: SparkSession, tmp_path: Path) -> None:
     directory = f"{tmp_path}/_records"
     assert Ledger(spark, directory).read() == by_spark(spark, directory).read() == []
 
@@ -54,7 +54,9 @@ def test_records_can_be_read_whoever_wrote_them(spark: SparkSession, tmp_path: P
 @pytest.mark.parametrize(
     "content", [b'{"number": 1', b"\xff\xfe\x00", b"7\n", b'["a"]\n', b'{"number": 1}\n']
 )
-def test_what_is_no_record_is_an_error(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_record_is_an_error(
+    spark: SparkSession, tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / "torn").write_bytes(content)
 
     with pytest.raises(StateFormatError, match="a record that cannot be read"):
@@ -76,7 +78,7 @@ def test_a_record_in_which_a_bit_has_flipped_is_an_error(
             ledger.read()
 
 
-def test_what_a_crash_left_of_a_record_is_none(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_incomplete_record_of_a_crash_is_no_record(spark: SparkSession, tmp_path: Path) -> None:
     Ledger(spark, str(tmp_path)).add("kept", {"number": 1})
     (tmp_path / ".kept.3f").write_bytes(b'{"numb')
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_the_last_micro_batch_that_was_begun_says_what_the_clock_shows(
+def test_the_clock_is_that_of_the_last_micro_batch_that_was_begun(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     assert (last_clock(spark, str(tmp_path)), last_done(spark, str(tmp_path))) == (0, -1)

@@ -34,7 +34,7 @@ def test_a_batch_is_seen_once_and_as_a_whole(spark: SparkSession, tmp_path: Path
         lc.read(spark, path)
     write(spark.range(3), path, 0, FIRST)
     write(spark.range(4), path, 1, FIRST)
-    # A run that was killed in the middle has files, and no record.
+    # A run that was killed while writing leaves files without a record.
     spark.range(9).write.parquet(f"{path}/batch=2/attempt=r1-a")
     assert seen(spark, path) == {0: 3, 1: 4}
 
@@ -84,7 +84,7 @@ def test_a_driver_that_was_replaced_removes_nothing_that_its_successor_wrote(
     path = f"{tmp_path}/out"
     third = Owner("checkpoint", "one", 3, "r3-c")
     same = Owner("checkpoint", "one", 3, "r3-d")
-    # Where no lock stops it, a driver may be paused before it removes what the run before it left.
+    # Without a lock, a driver may pause before it removes the files of an earlier run.
     for owner in (FIRST, SECOND, third, same):
         write(spark.range(5), path, 7, owner)
     clean(spark, path, 7, SECOND)

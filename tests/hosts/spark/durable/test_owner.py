@@ -30,7 +30,7 @@ sys.stdin.read()
 
 
 class Ending:
-    """A query that runs until it is told to end."""
+    """A query that runs until it is ended."""
 
     isActive = True  # noqa: N815 - Spark's name
 
@@ -58,11 +58,11 @@ def test_a_driver_that_was_replaced_stops(spark: SparkSession, tmp_path: Path) -
     release(checkpoint)
 
 
-def test_of_two_drivers_that_took_one_epoch_one_stops(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_of_two_drivers_with_the_same_epoch_stops(spark: SparkSession, tmp_path: Path) -> None:
     checkpoint = f"{tmp_path}/checkpoint"
     first = claim(spark, checkpoint)
     release(checkpoint)
-    # Where no lock stops it, another one may read the owners before the first is among them.
+    # Without a lock, the second driver may read the owners before the first is one of them.
     for name in ("0", "z"):
         other = {
             **Ledger(spark, f"{checkpoint}/latecomer/owners").read()[0],

@@ -80,7 +80,7 @@ def test_spark_reads_what_it_would_have_written(
     ours, theirs = spark.read.parquet(f"{tmp_path}/ours"), spark.read.parquet(f"{tmp_path}/spark")
     assert ours.schema == theirs.schema
     assert ours.schema["window"].metadata == {"spark.timeWindow": True}
-    # As text: a NaN does not equal itself, and a year of 9999 may not fit other zones.
+    # Compare as text: a NaN does not equal itself, and the year 9999 may not fit other zones.
     as_text = [F.col(name).cast("string") for name in few.schema.names]
     assert ours.select(*as_text).collect() == theirs.select(*as_text).collect()
     # Other readers find the same physical types.
@@ -143,7 +143,7 @@ def test_timestamps_without_a_zone_keep_their_type(
     assert read.collect() == rows.frame().collect()
 
 
-def test_what_only_spark_can_write_is_left_to_it(
+def test_rows_that_only_spark_can_write_are_written_by_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = ParquetWriter.of(spark)

@@ -1,4 +1,4 @@
-"""A checkpoint goes on with the query that began it, and says in words what has changed."""
+"""A checkpoint continues only with its own query; an error says in words what has changed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ HOUR = 3_600_000_000
 
 @dataclass(frozen=True)
 class Asked:
-    """A query, and where its states are."""
+    """A query, and the place of its states."""
 
     stream: Any
     states: str = "buckets"
 
     def check(self, spark: SparkSession, checkpoint: object, newest: int = NEVER) -> History:
-        """Check it as `start` does."""
+        """Check a query as `start` does."""
         plan = self.stream.plan
         query = described(self.stream.dfs, plan, self.stream.buckets, self.states)
         history = check_query(spark, str(checkpoint), plan, query, lambda: newest)
@@ -73,7 +73,7 @@ def windows(
 FOLD = {"late": "fold", "horizon": "7 days"}
 
 
-def test_the_same_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_same_query_continues(spark: SparkSession, tmp_path: Path) -> None:
     for _ in range(2):
         history = rows(spark).check(spark, tmp_path)
         assert history.resumed(rows(spark).stream.plan, pytest.fail) == rows(spark).stream.plan
@@ -128,7 +128,7 @@ def test_the_same_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_change_is_refused_in_words_before_any_data(
+def test_a_change_that_is_not_allowed_is_refused_in_words_before_any_data(
     spark: SparkSession,
     tmp_path: Path,
     kind: Callable[..., Asked],
@@ -168,7 +168,7 @@ def test_a_column_that_is_never_null_is_refused_where_rows_are_held(
         rows(spark, f"{columns}, more int not null").check(spark, tmp_path)
 
 
-def test_another_wait_goes_on_from_the_watermark_that_was_reached(
+def test_another_wait_continues_from_the_watermark_that_was_reached(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     rows(spark).check(spark, tmp_path)
@@ -180,7 +180,7 @@ def test_another_wait_goes_on_from_the_watermark_that_was_reached(
 
     assert resumed("3 hours", 10 * HOUR) == (8 * HOUR, (2 * HOUR, 3 * HOUR))
     assert resumed("3 hours", 99 * HOUR) == (8 * HOUR, (2 * HOUR, 3 * HOUR))
-    # By the wait of 3 hours it would be at 7: it never falls.
+    # By the wait of 3 hours the watermark would be at 7, but it never falls.
     assert resumed("4 hours", 10 * HOUR)[0] == 8 * HOUR
     assert resumed("2 hours", 20 * HOUR) == (16 * HOUR, (2 * HOUR, 3 * HOUR, 4 * HOUR))
 
@@ -199,7 +199,7 @@ def test_each_of_two_streams_has_a_floor_of_its_own(spark: SparkSession, tmp_pat
     assert [each.clock.floor for each in plan.inputs] == [9 * HOUR, 8 * HOUR]
 
 
-def test_clocks_of_keys_and_a_shorter_wait_under_silence_go_on(
+def test_clocks_of_keys_and_a_shorter_wait_with_silences_may_change(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     for number, changed in enumerate(
@@ -210,13 +210,11 @@ def test_clocks_of_keys_and_a_shorter_wait_under_silence_go_on(
         plan = asked.check(spark, tmp_path / str(number), 10 * HOUR).resumed(
             asked.stream.plan, pytest.fail
         )
-        # A key's watermark is in its bucket.
+        # The watermark of a key is in its bucket.
         assert plan.clock.floor == (NEVER if plan.clock.columns else 8 * HOUR)
 
 
-def test_columns_and_what_is_done_with_late_rows_may_change(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_columns_and_the_late_policy_may_change(spark: SparkSession, tmp_path: Path) -> None:
     rows(spark).check(spark, tmp_path)
     rows(spark, late="drop").check(spark, tmp_path)
     wider = rows(spark, "more int, time timestamp, key string", late="adjust")

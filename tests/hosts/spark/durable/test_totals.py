@@ -34,7 +34,7 @@ def test_totals_are_added_up_through_restarts_and_what_runs_again_counts_once(
         first.write(spark, batch, ready(rows))
     assert totals.read(spark, str(tmp_path))[-1].totals == {"ready": 12}
 
-    # Micro-batch 2 was written, and not committed: the second run does it again.
+    # Micro-batch 2 was written but not committed, so the second run repeats it.
     second = recorder(tmp_path, 2)
     second.write(spark, 2, ready(5))
     second.write(spark, 3, ready(1))
@@ -57,7 +57,7 @@ def test_a_query_that_has_ended_is_not_kept(tmp_path: Path) -> None:
     assert totals.published("a run") is None
 
 
-def test_there_are_never_more_than_so_many_records(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_number_of_records_is_limited(spark: SparkSession, tmp_path: Path) -> None:
     writing = recorder(tmp_path)
     for batch in range(SLOTS + 5):
         writing.write(spark, batch, ready(1))
@@ -80,7 +80,9 @@ def test_at_the_end_of_a_stream_nothing_is_held(spark: SparkSession, tmp_path: P
     )
 
 
-def test_after_a_gap_counting_begins_anew_and_says_so(spark: SparkSession, tmp_path: Path) -> None:
+def test_after_a_gap_counting_starts_again_and_reports_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     recorder(tmp_path).write(spark, 0, ready(3))
     recorder(tmp_path).write(spark, 7, ready(2))
 
@@ -98,7 +100,7 @@ def test_a_record_that_a_power_cut_has_damaged_is_left_out(
 
     (found,) = totals.read_local(tmp_path)
     assert (found.batch, found.totals) == (0, {"ready": 3})
-    # The micro-batch runs again, or else counting begins anew.
+    # The micro-batch is repeated; otherwise counting starts again.
     recorder(tmp_path, 2).write(spark, 1, ready(4))
     assert totals.read_local(tmp_path)[-1].totals == {"ready": 7}
 

@@ -1,4 +1,4 @@
-"""A profile taken on Spark is the one taken in this process; a stream is profiled as it runs."""
+"""A profile made by Spark equals that made in this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIME = TimeColumn("time")
 
 
 def disordered_rows(seed: int, count: int = 200) -> pa.Table:
-    """Rows in no order, some without a time or an arrival, some of equal arrival."""
+    """Return rows in random order, some without a time or an arrival, some of equal arrival."""
     draw = np.random.default_rng(seed)
     times = np.arange(count) * SECOND
     arrivals = times + draw.integers(0, 60, count) * SECOND
@@ -40,7 +40,7 @@ def disordered_rows(seed: int, count: int = 200) -> pa.Table:
 
 
 def told(counted: Counted) -> list[Any]:
-    """All that was found, in lists that can be compared."""
+    """Return all measures, in lists that can be compared."""
     found = counted.findings
     delays = found.delays
     grids = [
@@ -79,7 +79,7 @@ def test_without_an_arrival_column_rows_are_taken_as_spark_reads_them(spark: Spa
 
 
 @pytest.mark.parametrize("is_fetched_at_once", [True, False])
-def test_beyond_the_limits_both_round_alike(
+def test_beyond_the_limits_both_profiles_round_alike(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, is_fetched_at_once: bool
 ) -> None:
     if not is_fetched_at_once:
@@ -117,7 +117,7 @@ def test_integers_and_dates_are_profiled_on_spark(spark: SparkSession) -> None:
     assert lc.profile(df, time="d").largest == timedelta(days=2)
 
 
-def test_a_stream_is_refused_and_told_what_to_use(spark: SparkSession) -> None:
+def test_a_stream_is_refused_with_what_to_use_instead(spark: SparkSession) -> None:
     df = spark.readStream.format("rate").load()
 
     with pytest.raises(lc.OptionError, match=r"profile_df\(\) profiles each micro-batch"):

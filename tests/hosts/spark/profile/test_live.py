@@ -28,9 +28,9 @@ WAITS = ("0 seconds", "3 seconds", "8 seconds")
 def run(
     df: DataFrame, checkpoint: str, into: dict[int, list[Row]], fail_at: int | None = None
 ) -> None:
-    """Run a stream of profiles until nothing is left; what it puts out goes by micro-batch.
+    """Run a stream of profiles to its end, and return its output by micro-batch.
 
-    Where it is to fail, it does after the micro-batch was computed and before it is committed.
+    A failure comes after the micro-batch was computed and before it is committed.
     """
 
     def write(batch: DataFrame, number: int) -> None:
@@ -107,14 +107,16 @@ def test_arrivals_decide_what_is_out_of_order_and_bad_clocks_are_set_aside(
     assert row.newest.second == 49
 
 
-def test_what_is_no_stream_is_refused_and_told_what_to_use(spark: SparkSession) -> None:
+def test_a_dataframe_that_is_no_stream_is_refused_with_what_to_use_instead(
+    spark: SparkSession,
+) -> None:
     df = spark.sql("SELECT now() AS time")
 
     with pytest.raises(lc.OptionError, match=r"Hint: use latecomer.profile\(df"):
         lc.disordered(df, time="time").profile_df()
 
 
-def test_a_wait_that_is_none_is_refused(spark: SparkSession) -> None:
+def test_a_negative_wait_of_a_profile_is_refused(spark: SparkSession) -> None:
     df = spark.readStream.format("rate").load()
 
     with pytest.raises(lc.DurationError, match="waits cannot be negative"):

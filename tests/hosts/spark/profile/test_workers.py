@@ -1,4 +1,4 @@
-"""What workers do to profile a DataFrame, on Arrow batches."""
+"""The functions that workers run to profile a DataFrame, on Arrow batches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
 def part(
     times: list[int | None], came: list[int | None] | None = None, size: int = 99
 ) -> list[pa.RecordBatch]:
-    """Make a part of a stream: consecutive arrivals, cut into batches."""
+    """Return a part of a stream: consecutive arrivals, cut into batches."""
     many = len(times)
     rows = pa.table(
         {
@@ -136,7 +136,7 @@ def test_rows_are_counted_in_cells_from_where_the_parts_before_end() -> None:
     assert found["level"] == [(50, 0, 2)]
 
 
-def test_delays_that_were_rounded_say_so() -> None:
+def test_rounded_delays_are_marked() -> None:
     times = [10**9, *range(0, 10**8, 10**6)]
     known = {(0, 0): Before(0, 0)}
 

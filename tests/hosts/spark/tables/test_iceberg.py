@@ -15,5 +15,5 @@ def test_a_micro_batch_that_is_run_again_is_skipped_also_after_commits_of_others
     written = lake.table("ice.db.appended.snapshots").orderBy("committed_at").collect()
     properties = [(row.summary[iceberg.WRITER], row.summary[iceberg.BATCH]) for row in written]
     assert properties == [("one", "0"), ("one", "3"), ("other", "3")]
-    # Columns go by their names.
+    # Columns are matched by name.
     assert [tuple(row) for row in lake.table("ice.db.appended").collect()] == [(0, "b")] * 3

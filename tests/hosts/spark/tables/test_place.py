@@ -13,7 +13,7 @@ def test_a_source_that_spark_does_not_have_is_refused_with_the_way_to_get_it(
         check_package(spark, "nosuch", "buy it")
 
 
-def test_what_a_source_says_of_a_path_is_not_asked_for(spark: SparkSession) -> None:
+def test_an_error_about_a_path_does_not_mean_a_missing_package(spark: SparkSession) -> None:
     check_package(spark, "parquet", "", path="/nowhere")
 
 

@@ -1,4 +1,4 @@
-"""What a crash at any step leaves behind, and which files a micro-batch writes."""
+"""The table after a crash at any step, and the files that a micro-batch writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Crash(Exception):  # noqa: N818
-    """What a test makes happen."""
+    """A simulated crash."""
 
 
 def test_a_crash_at_any_step_leaves_a_table_and_a_second_run_completes_it(
@@ -54,7 +54,7 @@ def test_a_crash_at_any_step_leaves_a_table_and_a_second_run_completes_it(
     assert counts(spark, tmp_path) == before
     crash_at_manifest(is_done=True)
     assert counts(spark, tmp_path) == after
-    # Run again, the batch is written beside what is there, which counts until all is written.
+    # The repeated batch writes new files; the old ones stay current until it is complete.
     crash_at_manifest(is_done=False)
     assert counts(spark, tmp_path) == after
     sink(*batch)
@@ -77,7 +77,7 @@ def test_only_the_parts_that_a_batch_touches_are_written(
     assert sorted(second.keys() - first.keys()) == [f"rows/place=1-{run}/_lc_part=0"]
     assert counts(spark, tmp_path) == [("a", 1), ("b", 2), ("c", 1), ("d", 2)]
 
-    # Now "a" is one of three in its place, and moves to rest in another.
+    # "a" now is one of three parts in its place, and moves to another place.
     sink(plain(spark, (far, "c", 3)), 2)
     third = files(tmp_path)
 
@@ -97,7 +97,7 @@ def test_a_driver_that_was_replaced_changes_nothing(
     successor(plain(spark, (0, "b", 2)), 1)
     successor(plain(spark, (0, "c", 3)), 2)
 
-    # Paused after its check, it goes on with the manifest that it had read.
+    # Paused after its check, it continues with the manifest that it had read.
     with monkeypatch.context() as patch:
         patch.setattr(upsert_files, "read_manifest", lambda *_: paused)
         zombie(plain(spark, (0, "z", 9)), 1)
@@ -122,7 +122,7 @@ def test_an_empty_batch_makes_a_table_and_changes_none(spark: SparkSession, tmp_
     sink(none, 2)
 
     assert counts(spark, tmp_path) == [("EWR", 1)]
-    # Run again, a batch starts from the state before it: of its first run nothing is left.
+    # A repeated batch starts from the state before it, and keeps nothing of its first run.
     sink(none, 1)
     assert counts(spark, tmp_path) == []
 

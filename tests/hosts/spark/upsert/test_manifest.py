@@ -60,7 +60,7 @@ def test_no_place_is_written_that_a_state_refers_to_and_dead_parts_are_few(
         assert all(int(place.removesuffix("-r1")) <= 8 + 2 * (KEPT + 1) for place, _ in disk)
 
 
-def test_a_place_of_which_nothing_is_current_is_forgotten() -> None:
+def test_a_place_without_current_rows_is_forgotten() -> None:
     state = State(0).moved(["A", "B"], "0").moved(["B"], "1")
 
     assert state.place_of == {"A": "0", "B": "1"}

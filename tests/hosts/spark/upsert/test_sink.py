@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def test_refined_rows_replace_early_ones(spark: SparkSession, tmp_path: Path) -> None:
     sink = upsert(tmp_path, key=KEY)
     sink(refined(spark, (0, "EWR", 4, 0), (0, "JFK", 7, 0), (0, None, 1, 0)), 0)
-    # Two waits of one window in one micro-batch: the longer one counts, wherever it stands.
+    # With two waits of one window in a micro-batch, the longer wait wins, in any order.
     sink(refined(spark, (0, "EWR", 6, 60), (0, "EWR", 5, 1), (0, None, 2, 1)), 1)
-    # An answer to an earlier question is no news.
+    # The result of a shorter wait replaces nothing.
     sink(refined(spark, (0, "EWR", 3, 1), (0, "LGA", 9, 0)), 2)
 
     assert counts(spark, tmp_path) == [("EWR", 6), ("JFK", 7), ("LGA", 9), (None, 2)]
@@ -52,7 +52,7 @@ def test_either_a_path_or_a_table_and_a_key() -> None:
 def test_late_rows_that_are_folded_back_make_the_table_what_a_batch_gives(
     spark: SparkSession, tmp_path: Path, states: Literal["buckets", "driver"]
 ) -> None:
-    # Rows come up to 80 seconds late, and the last wait is 5 seconds.
+    # Rows are up to 80 seconds late, and the last wait is 5 seconds.
     random = np.random.default_rng(3)
     batches = [
         pa.table(
@@ -75,10 +75,10 @@ def test_late_rows_that_are_folded_back_make_the_table_what_a_batch_gives(
         table(rows, number)
 
     for end, upto in (("keep", 2), ("flush", 4)):
-        # Stopped, and gone on from the same checkpoint with more rows.
+        # The query is stopped, and continues from the same checkpoint with more rows.
         df = source(spark, batches[:upto], str(tmp_path / "rows"))
         rows = lc.disordered(df, time="time").tumbling("10 seconds")
-        # On the driver also with answers left out that did not change.
+        # On the driver, unchanged results may also be left out.
         folded = rows.wait(
             ["0 seconds", "5 seconds"],
             late="fold",
@@ -105,7 +105,7 @@ def test_late_rows_that_are_folded_back_make_the_table_what_a_batch_gives(
 
 
 def changes(spark: SparkSession, *rows: tuple[str, int, str, int]) -> DataFrame:
-    """Rows of a changelog: how they change, and as in `plain`."""
+    """Return rows of a changelog: the type of change, and a row as in `plain`."""
     values = [
         ((10 * at, 10 * at + 10), origin, count, kind, number)
         for number, (kind, at, origin, count) in enumerate(rows)
@@ -123,12 +123,12 @@ def test_rows_of_a_changelog_come_and_go(spark: SparkSession, tmp_path: Path) ->
 
     again = changes(spark, ("delete", 0, "a", 1), ("insert", 0, "a", 7), ("delete", far, "c", 3))
     for _ in range(2):
-        # A batch that is run again changes nothing. All rows of the second part have gone.
+        # A repeated batch changes nothing. All rows of the second part have been removed.
         table(again, 1)
         assert counts(spark, tmp_path / "table") == [("a", 7), ("b", 2)]
 
     table(changes(spark, ("delete", 0, "a", 7), ("delete", 0, "b", 2)), 2)
     assert counts(spark, tmp_path / "table") == []
-    # Of several that come, the last one stays.
+    # The last of several inserted rows stays.
     table(changes(spark, ("insert", 0, "d", 9), ("insert", 0, "d", 8), ("insert", 0, "d", 4)), 3)
     assert counts(spark, tmp_path / "table") == [("d", 4)]
