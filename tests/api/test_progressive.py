@@ -284,7 +284,7 @@ def changing(spark: SparkSession) -> DataFrame:
         (
             lambda df: lc.progressive(df.selectExpr("id", "map('a', id) AS tags")),
             lc.ColumnTypeError,
-            'column "tags" is of type map<string,bigint>, which cannot tell rows apart',
+            'column "tags" is of type map<string,bigint>, which cannot identify rows',
         ),
         (
             lambda df: lc.progressive(df).group_by().aggregate(d=agg.count_distinct("id")),

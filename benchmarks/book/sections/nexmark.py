@@ -23,9 +23,9 @@ WORDS = """\
 Persons, auctions and bids of an auction house, 30 % of them out of order by up to 3.9 s, with a
 wait of 4 s. All systems read the same files, and their answers are compared, row by row, with those
 of the same query in DuckDB over complete tables. The time is that of one query, after a run on few
-events in the same process. In Latecomer, queries 1 and 2 also put rows in order of time; Spark and
-Flink leave them as they came. Processing time is the recorded arrival, so that all systems have the
-same windows."""
+events in the same process. All queries on Spark run in one process, and each query of Flink in one
+of its own. In Latecomer, queries 1 and 2 also put rows in order of time; Spark and Flink leave them
+as they came. Processing time is the recorded arrival, so that all systems have the same windows."""
 
 
 def nexmark(results: Results) -> Iterator[Part]:

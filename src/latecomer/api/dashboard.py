@@ -49,15 +49,15 @@ def dashboard(
 ) -> Dashboard:
     """Serve a live page about running queries, in a thread of this process.
 
-    It shows what `status` knows, over time: the delays of rows and what each wait would keep now,
-    late rows, by key too, the watermark, waits and recalls, and early against final answers.
+    It shows what `status` returns, over time: the delays of rows and what each wait would keep now,
+    late rows, also by key, the watermark, waits and recalls, and early against final answers.
 
     Args:
         queries: The queries.
         host: The address to listen on. Only this machine can reach the default. On an address that
             others can reach, a token is needed, and is part of the `url` of the result.
         port: The port; 0 takes a free one.
-        token: The token that browsers must send; by default one is drawn where it is needed.
+        token: The token that browsers must send; by default one is generated if it is needed.
         answers: The directory of the output "ready", on this machine, to show early against final
             answers of windows with several waits.
         value: The column of that output to add up for each window: a count or a sum. By default

@@ -92,8 +92,8 @@ def disordered(
             dates of a stream, and there is none for integers and batch DataFrames. None removes
             the bound.
         clock: The column or columns whose values each have a clock of their own, so that no device
-            makes another one late; "key" stands for the key. Everything that follows must be
-            grouped by them. How: `latecomer.hosts.clocks.per_key`.
+            makes another one late; "key" stands for the columns in `key`. Everything that follows
+            must be grouped by them. How: `latecomer.hosts.clocks.per_key`.
         idle: The time, by the wall clock, without a newer row after which the clock advances by
             itself and held rows are emitted (`latecomer.clock.silence`). With `clock`, this is
             measured for each key (`latecomer.hosts.clocks.per_key`).

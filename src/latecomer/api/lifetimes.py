@@ -155,7 +155,7 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
         broadcast: bool = False,
     ) -> TemporalStream:
-        """Return pairs of rows, while both count.
+        """Return pairs of rows, for as long as both count.
 
         Args:
             other: The other stream.
@@ -163,8 +163,8 @@ class WithLifetimes:
                 this stream to those of the other. Without it all rows are partners.
             where: A Python function of two rows that returns whether they are partners; see
                 `latecomer.operators.temporal.conditions`.
-            broadcast: Whether to send the other stream to all buckets, because it is small, and
-                leave the rows of this stream where they are.
+            broadcast: Whether to send the other stream to all buckets, so that the rows of this
+                stream do not have to move. Use it if the other stream is small.
 
         Raises:
             OrderError: The other stream is not ordered.
@@ -180,7 +180,7 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
         broadcast: bool = False,
     ) -> TemporalStream:
-        """Return what `join` does, and rows of this stream with nulls while without a partner."""
+        """Also return rows of this stream, with nulls, while they have no partner; see `join`."""
         return _join(self, other, "left", on, where, broadcast=broadcast)
 
     def full_join(
@@ -190,7 +190,7 @@ class WithLifetimes:
         on: Key = None,
         where: Callable[[Any, Any], bool] | None = None,
     ) -> TemporalStream:
-        """Return what `join` does, and rows of both streams with nulls while without a partner."""
+        """Also return rows of both streams, with nulls, while they have no partner; see `join`."""
         return _join(self, other, "full", on, where)
 
     def anti_join(
@@ -201,7 +201,7 @@ class WithLifetimes:
         where: Callable[[Any, Any], bool] | None = None,
         broadcast: bool = False,
     ) -> TemporalStream:
-        """Return the rows of this stream, while they have no partner."""
+        """Return the rows of this stream, for as long as they have no partner."""
         return _join(self, other, "anti", on, where, broadcast=broadcast)
 
     def asof_join(

@@ -56,7 +56,7 @@ def profile(
         time: The time column: a timestamp, a date, or an integer.
         arrival: The column with the arrival of a row. Without it, the rows of a table are taken to
             be in order of arrival, and those of a DataFrame in the order in which Spark reads them.
-        key: The column or columns by which to count as well, to find the worst sources.
+        key: The column or columns that name the source of a row, to find the worst sources.
         unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
 
     Returns:

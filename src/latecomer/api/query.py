@@ -57,8 +57,9 @@ class Query:
         """Wait until the query has ended, as Spark's own method does.
 
         Raises:
-            LatecomerError: The error that made the query fail. It is a StreamingQueryException
-                too. Other failures are that alone, with their reason as the last line.
+            LatecomerError: The error that made the query fail. It is also a
+                StreamingQueryException. Any other failure is a plain StreamingQueryException, whose
+                last line is the reason.
         """
         given = () if timeout is None else (timeout,)
         return explained(self.spark.awaitTermination, *given)

@@ -68,10 +68,10 @@ class TemporalStream(Rows, WithLifetimes):
     ) -> DataFrame:
         """Return the rows with `start` and `end`, each once it is final; see `OrderedStream.to_df`.
 
-        Streams with lifetimes have one wait, or one recall, so none can be chosen here. With
-        `edges`, rows whose end is not known yet come at once with a null end, and again when they
-        end. The column `edge` is then "start", "end", or "interval" if both are known from the
-        start.
+        A stream with lifetimes has only one wait or recall, so `wait` and `recall` must be left
+        out. With `edges`, a row whose end is not known yet is emitted at once with a null end, and
+        again when it ends. The column `edge` is then "start", "end", or "interval" if both are
+        known from the start.
         """
         if wait is not None or recall is not None:
             raise OptionError(

@@ -57,7 +57,7 @@ def disorder(
         list[str] | None,
         typer.Option(
             help="AT:LASTS, AT:LASTS:COLUMN=VALUE for one source, or AT:LASTS:COLUMN:SHARE for a "
-            "share of the sources. Rows from AT on are kept back, and arrive together after LASTS."
+            "share of the sources. Rows from AT on are held back, and arrive together after LASTS."
         ),
     ] = None,
     override: Annotated[

@@ -35,10 +35,10 @@ def test_a_unit_that_does_not_identify_rows_is_refused(spark: SparkSession) -> N
     df = spark.createDataFrame([], "x long, m map<string, int>, deep struct<m: map<string, int>>")
 
     assert with_units(df, ["x"], 0).columns[-1] == UNIT
-    with pytest.raises(ColumnNotFoundError, match='no column "id" to tell rows apart by'):
+    with pytest.raises(ColumnNotFoundError, match='no column "id" to identify rows by'):
         with_units(df, ["id"], 0)
     for by in (["m"], ["deep"], []):
-        with pytest.raises(ColumnTypeError, match="which cannot tell rows apart"):
+        with pytest.raises(ColumnTypeError, match="which cannot identify rows"):
             with_units(df, by, 0)
     with pytest.raises(OptionError, match="this DataFrame is a stream"):
         with_units(spark.readStream.format("rate").load(), [], 0)

@@ -70,14 +70,14 @@ def with_units(df: DataFrame, by: Sequence[str], seed: int) -> DataFrame:
     for name in by:
         if name not in df.columns:
             raise ColumnNotFoundError(
-                f'no column "{name}" to tell rows apart by; the table has {listed(df.columns)}.'
+                f'no column "{name}" to identify rows by; the table has {listed(df.columns)}.'
             )
     hashed = [*by] or df.columns
     for name in hashed:
         if not _has_hash(df.schema[name].dataType):
             raise ColumnTypeError(
                 f'column "{name}" is of type {df.schema[name].dataType.simpleString()}, which '
-                "cannot tell rows apart.\n"
+                "cannot identify rows.\n"
                 'Hint: name columns that can, for example progressive(df, by="id").'
             )
     columns = (reference(name) for name in hashed)
