@@ -49,7 +49,7 @@ class GroupedStream:
     keys: tuple[str, ...]
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> AggregatedStream:
-        """Return one row for each window and key. How: `latecomer.operators.windows.aggregate`.
+        """Return one row for each window and key. See `latecomer.operators.windows.aggregate`.
 
         Args:
             aggregates: The results by name, made with `latecomer.agg`.
@@ -238,7 +238,7 @@ class AggregatedStream(Readable):
         sum, mean, min, max, variance and stddev, in windows without a time zone. With "buckets"
         states are spread over the workers; that supports everything, and any number of states. With
         "auto" a new checkpoint is kept on the driver where that is possible, up to a million
-        states, and others stay where they are. How: `latecomer.hosts.spark.driver.choice`.
+        states, and others stay where they are. See `latecomer.hosts.spark.driver.choice`.
 
         Raises:
             OptionError: There is no such output, or `states="driver"` is not supported here.

@@ -1,4 +1,4 @@
-"""The live page of running queries; thin. How: `latecomer.live`."""
+"""The live page of running queries; thin. See `latecomer.live`."""
 
 from __future__ import annotations
 

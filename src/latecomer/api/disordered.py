@@ -93,13 +93,13 @@ def disordered(
             the bound.
         clock: The column or columns whose values each have a clock of their own, so that no device
             makes another one late; "key" stands for the columns in `key`. Everything that follows
-            must be grouped by them. How: `latecomer.hosts.clocks.per_key`.
+            must be grouped by them. See `latecomer.hosts.clocks.per_key`.
         idle: The time, by the wall clock, without a newer row after which the clock advances by
             itself and held rows are emitted (`latecomer.clock.silence`). With `clock`, this is
             measured for each key (`latecomer.hosts.clocks.per_key`).
         sources: The column or columns that name the source of a row, such as the partition of a
             Kafka topic. The slowest source then sets the clock; a source that is silent for `idle`
-            is left out. Nothing has to be grouped by them. How: `latecomer.clock.source_clocks`.
+            is left out. Nothing has to be grouped by them. See `latecomer.clock.source_clocks`.
         promise: A boolean column or expression that is true for a row if nothing earlier will
             follow: from its source, from its key if there is `clock`, or otherwise from the whole
             stream. From the next micro-batch on the watermark is at least at that row, whatever the
@@ -113,7 +113,7 @@ def disordered(
             default there is no limit; `docs/checkpoints.md` lists what can grow.
         schema: The columns of the DataFrame, for the functions of a declarative pipeline, where
             Spark must not be asked for them. For example "time timestamp, key string"; nested types
-            take a `StructType`. How: `latecomer.hosts.spark.declared`.
+            take a `StructType`. See `latecomer.hosts.spark.declared`.
         streaming: Whether the DataFrame is streaming; needed with `schema`, and only then.
         unit: Unit of an integer `time` or `arrival` column: "s", "ms", "us" or "ns".
 
@@ -176,7 +176,7 @@ class DisorderedStream(Unordered):
     def tumbling(
         self, size: Duration, *, origin: Duration = "0 seconds", zone: str | None = None
     ) -> DisorderedWindows:
-        """Put rows into windows that follow each other. How: `latecomer.operators.windows.grid`.
+        """Put rows into windows that follow each other. See `latecomer.operators.windows.grid`.
 
         Args:
             size: The length of a window.
@@ -211,7 +211,7 @@ class DisorderedStream(Unordered):
         """Let each row count for `duration` from its time: a window that slides with time.
 
         There is one answer for each stretch of time in which the same rows count.
-        How: `latecomer.operators.windows.sliding`.
+        See `latecomer.operators.windows.sliding`.
 
         Raises:
             DurationError: The duration is unreadable.
@@ -229,7 +229,7 @@ class DisorderedStream(Unordered):
         buckets: int | None = None,
         presorted: bool = False,
     ) -> OrderedStream:
-        """Put the rows in time order. How: `latecomer.operators.sort`.
+        """Put the rows in time order. See `latecomer.operators.sort`.
 
         Args:
             wait: How long to wait for late rows, for example "10 minutes". A row is late if an
@@ -290,7 +290,7 @@ class DisorderedStream(Unordered):
     ) -> OptimisticStream:
         """Compute with rows as they arrive, and correct results when a late row comes.
 
-        There is no buffer before any step. How: `latecomer.operators.optimistic.items`.
+        There is no buffer before any step. See `latecomer.operators.optimistic.items`.
 
         Args:
             wait: How long to wait for late rows, for example "10 minutes". It can also be given to

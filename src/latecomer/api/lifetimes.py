@@ -84,7 +84,7 @@ class WithLifetimes:
     def stitch(self, *key: str, equal: Callable[[Any, Any], bool] | None = None) -> TemporalStream:
         """Join rows that are equal and follow each other without a gap into one row.
 
-        How: `latecomer.operators.temporal.stitch`.
+        See `latecomer.operators.temporal.stitch`.
 
         Args:
             key: The columns to compare; by default all, unless `equal` is given.
@@ -115,7 +115,7 @@ class WithLifetimes:
     ) -> TemporalStream:
         """Let each row count until the session of its key ends, whatever its end was.
 
-        How: `latecomer.operators.temporal.session`. For one answer per session, see
+        See `latecomer.operators.temporal.session`. For one answer per session, see
         `GroupedLifetimes.sessions`.
 
         Args:

@@ -69,8 +69,8 @@ class OptimisticStream:
     ) -> OptimisticStream:
         """Run a function over the rows of each key, in order of time, with a state.
 
-        How: `latecomer.operators.optimistic.stateful`; what a function is given and may return:
-        `latecomer.operators.optimistic.functions`.
+        See `latecomer.operators.optimistic.stateful`, and for what a function is given and may
+        return `latecomer.operators.optimistic.functions`.
 
         Args:
             update: A function of a state and a row that returns the next state and the output.
@@ -100,8 +100,8 @@ class OptimisticStream:
     def flat_map(self, function: Callable[[Any], Any], *, outputs: Columns) -> OptimisticStream:
         """Replace each row by any number of rows with the same time.
 
-        How: `latecomer.operators.optimistic.flat_map`; what a function is given and may return:
-        `latecomer.operators.optimistic.functions`.
+        See `latecomer.operators.optimistic.flat_map`, and for what a function is given and may
+        return `latecomer.operators.optimistic.functions`.
 
         Args:
             function: A function of a row that returns rows, always the same for the same row.
@@ -118,7 +118,7 @@ class OptimisticStream:
     def grouping(self, n: int, *, key: Key = None) -> OptimisticStream:
         """Replace each row by `items`, the list of the last `n` rows of its key including itself.
 
-        How: `latecomer.operators.optimistic.grouping`.
+        See `latecomer.operators.optimistic.grouping`.
 
         Args:
             n: The length of a list; it is shorter for the first rows of a key.
@@ -143,7 +143,7 @@ class OptimisticStream:
     def barrier(self, *, wait: Duration | None = None) -> CorrectedStream:
         """Hold results until they are final, and release them in order.
 
-        How: `operators.optimistic.barrier`. Rows are in order within a bucket, and never go back
+        See `operators.optimistic.barrier`. Rows are in order within a bucket, and never go back
         between micro-batches.
 
         Args:
@@ -157,7 +157,7 @@ class OptimisticStream:
     def changelog(self, *, wait: Duration | None = None) -> CorrectedStream:
         """Return results at once, and delete those that turn out to be wrong.
 
-        How: `operators.optimistic.changelog`. The column `_change_type` is "insert" or "delete",
+        See `operators.optimistic.changelog`. The column `_change_type` is "insert" or "delete",
         and `_change_number` is the order of changes within a micro-batch.
 
         Args:

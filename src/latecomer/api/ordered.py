@@ -49,7 +49,7 @@ class OrderedStream(Rows, WithLifetimes):
     def distinct(self, *columns: str, within: Duration) -> OrderedStream:
         """Keep the first of rows that are equal in their key and in some columns.
 
-        How: `latecomer.operators.distinct`.
+        See `latecomer.operators.distinct`.
 
         Args:
             columns: Columns to compare, in addition to the key of the stream.
@@ -105,7 +105,7 @@ class OrderedStream(Rows, WithLifetimes):
     ) -> MatchedStream:
         """Find rows that match a pattern. The result has one row for each match.
 
-        How: `latecomer.operators.patterns.detect`.
+        See `latecomer.operators.patterns.detect`.
 
         Args:
             pattern: The pattern, made with `latecomer.event`.

@@ -56,7 +56,7 @@ def event(
         name: The name of the row in a match.
         condition: The condition on the row, in Spark SQL or as a Column; None for any row.
         where: A condition on the row and earlier events: a Python function of the row and of
-            events by name, as in `lambda row, a: row.price > a.price`. How:
+            events by name, as in `lambda row, a: row.price > a.price`. See
             `latecomer.operators.patterns.where`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The status, counts and outputs of a query; thin. How: `hosts.spark.progress`."""
+"""The status, counts and outputs of a query; thin. See `hosts.spark.progress`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def read(spark: SparkSession, path: str | PurePath) -> DataFrame:
     """Return an output that `start` writes to a directory: all complete micro-batches, each once.
 
     The column `batch` has the number of the micro-batch. Other files in the directory, such as
-    those of a micro-batch that is being written, are not read. How:
+    those of a micro-batch that is being written, are not read. See
     `latecomer.hosts.spark.durable`.
 
     Raises:

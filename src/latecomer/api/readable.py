@@ -197,7 +197,7 @@ class Readable:
         name: str | None = None,
         end: Literal["keep", "flush"] = "keep",
     ) -> Query:
-        """Start one query that writes several outputs. How: `latecomer.hosts.spark.sinks`.
+        """Start one query that writes several outputs. See `latecomer.hosts.spark.sinks`.
 
         Args:
             outputs: "ready" and "late" (also "late_1", "late_2", … if several streams meet, and
@@ -263,7 +263,7 @@ class Readable:
     def run(
         self, *batches: Iterable[Any], end: Literal["flush", "keep"] = "flush", threads: int = 1
     ) -> LocalRun:
-        """Run the stream in this process, without Spark. How: `latecomer.api.local_run`.
+        """Run the stream in this process, without Spark. See `latecomer.api.local_run`.
 
         The stream must have begun with a table, `disordered(table, ...)`. `idle` has no effect.
 
@@ -290,7 +290,7 @@ class Readable:
     def migrate(self, old: str, new: str) -> None:
         """Move the state of a stopped query to a new checkpoint, with another number of buckets.
 
-        How: `latecomer.hosts.spark.migration`. Sources continue where the old query has stopped.
+        See `latecomer.hosts.spark.migration`. Sources continue where the old query has stopped.
         The old checkpoint does not change. Then start this stream with the new checkpoint, and with
         new directories for its outputs.
 

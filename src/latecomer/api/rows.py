@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rows(Readable):
-    """Rows after the sort. How: `latecomer.operators.temporal.rowwise`."""
+    """Rows after the sort. See `latecomer.operators.temporal.rowwise`."""
 
     def where(self, condition: str | Column | Callable[[Any], bool]) -> Self:
         """Keep the rows that meet a condition. Rows that are removed still move the clock.

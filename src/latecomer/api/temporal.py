@@ -161,7 +161,7 @@ class GroupedLifetimes:
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
         """Return one row for each key and stretch of time in which the same rows count.
 
-        How: `latecomer.operators.temporal.aggregate`.
+        See `latecomer.operators.temporal.aggregate`.
 
         Args:
             aggregates: The results by name, made with `latecomer.agg`.
@@ -200,7 +200,7 @@ class GroupedSessions:
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> TemporalStream:
         """Return one row for each session once it has closed: a point in time at its end.
 
-        The column `session` has its start and end. How:
+        The column `session` has its start and end. See
         `latecomer.operators.temporal.session_aggregate`.
 
         Args:
