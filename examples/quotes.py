@@ -68,7 +68,7 @@ def arriving(spark: SparkSession, table: pa.Table, path: str) -> DataFrame:
 def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list[Any]]:
     """Join the feeds; return the results, and the join's reports of its recall."""
     results: list[Any] = []
-    told: list[Any] = []
+    reports: list[Any] = []
     with tempfile.TemporaryDirectory() as directory:
         streams = {
             name: lc.disordered(
@@ -82,7 +82,7 @@ def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list
         query = joined.start(
             {
                 "ready": lambda df, _: results.extend(df.collect()),
-                "recall": lambda df, _: told.extend(row.asDict() for row in df.collect()),
+                "recall": lambda df, _: reports.extend(row.asDict() for row in df.collect()),
                 # Quotes that came too late for every window; the recall counts the lost results.
                 **dict.fromkeys(("late", "late_1", "late_2"), lambda *_: None),
             },
@@ -90,15 +90,15 @@ def main(spark: SparkSession, page: Path | None = None) -> tuple[list[Any], list
             trigger={"availableNow": True},
         )
         query.awaitTermination()
-    waits = [row["wait"] / 1_000 for row in told if row["wait"] is not None]
-    produced, missed = (sum(row[name] for row in told) for name in ("produced", "missed"))
+    waits = [row["wait"] / 1_000 for row in reports if row["wait"] is not None]
+    produced, missed = (sum(row[name] for row in reports) for name in ("produced", "missed"))
     print(f"the join waited {min(waits):.2f} to {max(waits):.2f} s")
     print(f"{len(results):,} results; {produced / (produced + missed):.2%} of the true ones so far")
     if page is not None:
         title = "Bids, asks and trades within 5 seconds"
-        page.write_text(lc.recall_page(told, title=title, period=PERIOD), encoding="utf-8")
+        page.write_text(lc.recall_page(reports, title=title, period=PERIOD), encoding="utf-8")
         print(f"the wait and the recall over time: {page}")
-    return results, told
+    return results, reports
 
 
 if __name__ == "__main__":
