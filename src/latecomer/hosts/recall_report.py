@@ -97,7 +97,7 @@ class Measured:
 
 
 class Achieved(float):
-    """The share of rows, or results, that were in time, in the micro-batches that Spark remembers.
+    """The share of rows, or results, that were in time; see `latecomer.recall` for what is counted.
 
     It is a number from 0 to 1, and "not a number" if there was nothing to count.
     """
@@ -107,8 +107,8 @@ class Achieved(float):
     missed: int
     """Rows, or results, that are known to have been missed."""
     wait: timedelta | None
-    """The wait; with several buckets the longest one of the last micro-batch. None as long as
-    nothing is known of delays."""
+    """The wait; with several buckets the longest one of the last micro-batch. None as long as no
+    delay is known."""
 
     held: int | None
     """Rows, or states of rows, that are held in the buckets that had rows in the last micro-batch;
