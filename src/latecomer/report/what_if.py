@@ -77,7 +77,7 @@ class WhatIf:
 
     def sections(self) -> list[str]:
         """Return the sections of a page, as HTML."""
-        costs = "Rows that would have been late, answers that would have been wrong, and the price."
+        costs = "Late rows and wrong answers, and what each wait would have cost."
         found = [section("What if?", f"{costs} {_LATER}", "", Table(_HEAD, self._costs()))]
         if errors := self._errors():
             found.append(section("How wrong?", _OFF, "", Table(_ERRORS, errors), kind="names"))
