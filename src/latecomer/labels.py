@@ -99,8 +99,8 @@ def versioned(function: Called, *, version: str) -> Called:
     """Give a function a version, by which a checkpoint knows it.
 
     A query continues with its checkpoint as long as the version is the same, whatever the function
-    does. Without a version the code must be the same, and code can only be compared within one version
-    of Python.
+    does. Without a version the code must be the same, and code can only be compared within one
+    version of Python.
 
     Args:
         function: The function for `stateful`, `flat_map` or `where`; or a class of aggregates.

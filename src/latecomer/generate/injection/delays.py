@@ -50,8 +50,8 @@ _LEAST_SHARE = 1e-9
 class Delay:
     """A distribution of delays, cut to those from `minimum` to `maximum`, both included.
 
-    It is made from text, `Delay.parse("uniform:1s:60s")`. `latecomer.generate.injection.delays` lists
-    the forms.
+    It is made from text, `Delay.parse("uniform:1s:60s")`. `latecomer.generate.injection.delays`
+    lists the forms.
     """
 
     text: str
