@@ -27,7 +27,6 @@ from latecomer.hosts.clocks.per_key import PerKey
 from latecomer.hosts.envelope import Envelope, Resumption, parts
 from latecomer.hosts.identity import state_identity
 from latecomer.hosts.join_chain import JoinChain
-from latecomer.hosts.keyed_chain import KeyedChain
 from latecomer.hosts.output import Output
 from latecomer.operators.base import Chunks, Running
 from latecomer.plan import Plan
@@ -147,6 +146,9 @@ class RunningStage:
         if join is not None:
             return JoinChain(plan, join, chunks[0], saved)
         if self._serves_all_keys:
+            # Workers import it only for keys with clocks of their own.
+            from latecomer.hosts.keyed_chain import KeyedChain
+
             # There is one chain, so the number behind those of its operators is free.
             return KeyedChain(plan, self._schema, [*chunks, self._chunks(width)], saved)
         first = self._levels[slot] if self._levels else None
