@@ -3,7 +3,7 @@
     states        ├── a ────────┤
                         ├── b ────────┤
     stretches     ├─────┼───────┼─────┤
-    count of b       0      1      1
+    covered by       a     a b     b
 
 `latecomer.operators.temporal.aggregate` explains when a tree is needed; `kernels.stretches` has the
 loops.
