@@ -1,9 +1,11 @@
 """Arrays are written and read again."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from latecomer.arrays import nested, part, read_arrays, write_arrays
+from latecomer.arrays import are_arrays, nested, part, read_arrays, write_arrays
+from latecomer.batch import encode
 
 
 def test_written_arrays_are_read_again() -> None:
@@ -26,6 +28,12 @@ def test_written_arrays_are_read_again() -> None:
 
 def test_no_arrays_can_be_written() -> None:
     assert read_arrays(write_arrays({})) == {}
+
+
+def test_arrays_are_told_from_rows() -> None:
+    assert are_arrays(write_arrays({}))
+    assert are_arrays(write_arrays({"newest": np.array(7)}))
+    assert not are_arrays(encode(pa.table({"newest": [7]})))
 
 
 def test_parts_are_found_by_their_name() -> None:

@@ -42,6 +42,7 @@ EVERYWHERE = {
     "aggregates.summary",
     "base",
     "levels",
+    "row_log",
     "runs",
     "shared_sort",
     "sort",

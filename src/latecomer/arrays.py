@@ -16,6 +16,8 @@ import pyarrow as pa
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+_HEADER = b'{"arrays": '
+
 
 def nested(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """Return the arrays with a prefix before each of their names."""
@@ -34,6 +36,15 @@ def write_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     body = b"".join(np.ascontiguousarray(each).tobytes() for each in arrays.values())
     header = json.dumps({"arrays": shapes, "bytes": len(body)}).encode()
     return header + b"\n" + pa.compress(body, codec="lz4_raw", asbytes=True)
+
+
+def are_arrays(written: bytes) -> bool:
+    """Return True for what `write_arrays` wrote, and False for what `batch.encode` wrote.
+
+    Encoded rows begin with a checksum, of which any byte may be that of a bracket. The next four
+    are those with which every Arrow stream begins; none of them is in a text.
+    """
+    return written.startswith(_HEADER)
 
 
 def read_arrays(written: bytes) -> Arrays:

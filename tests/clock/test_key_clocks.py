@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -259,17 +260,27 @@ def test_only_keys_that_have_changed_are_written() -> None:
     assert again.watermarks[found].tolist() == [each * MS for each in (5, 5, 5, 5, 15, 5, 15)]
 
 
-def test_clocks_go_on_where_version_0_2_0_wrote_them_as_one_value() -> None:
+def of_0_2_0(since: int) -> bytes:
+    """Return clocks as version 0.2.0 wrote them: a checksum, and then all keys as one table."""
     numbers = {
         "_lc_slot": [1, 0],
         "_lc_newest": [30 * MS, 13 * MS],
         "_lc_latest": [30 * MS, 12 * MS],
         "_lc_mark": [25 * MS, 8 * MS],
-        "_lc_since": [7, 4],
+        "_lc_since": [since, 4],
     }
+    return encode(pa.table({"key": ["a", "b"], **numbers}), "lz4")
+
+
+LIKE_TEXT = next(each for each in map(of_0_2_0, count()) if each.startswith(b"{"))
+"""Clocks whose checksum happens to begin like a text."""
+
+
+@pytest.mark.parametrize("saved", [of_0_2_0(7), LIKE_TEXT], ids=["any", "like text"])
+def test_clocks_go_on_where_version_0_2_0_wrote_them_as_one_value(saved: bytes) -> None:
     chunks = MemoryChunks()
 
-    old = KeyClocks(POLICY, SCHEMA, chunks, encode(pa.table({"key": ["a", "b"], **numbers}), "lz4"))
+    old = KeyClocks(POLICY, SCHEMA, chunks, saved)
     again = KeyClocks(POLICY, SCHEMA, chunks, old.save())
 
     for clocks in (old, again):

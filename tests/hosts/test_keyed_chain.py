@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -30,7 +31,7 @@ from latecomer.operators.patterns.shapes import Event, Some, Then
 from latecomer.operators.sort import Sort
 from latecomer.operators.temporal.aggregate import SnapshotAggregate
 from latecomer.operators.temporal.alter import Alter, Quantize, Shift
-from latecomer.operators.temporal.chop import Chop
+from latecomer.operators.temporal.chop import Chop, Chopper
 from latecomer.operators.temporal.clip import Clip, UntilNext
 from latecomer.operators.temporal.conditions import Computed, Condition
 from latecomer.operators.temporal.extend import Extend
@@ -322,6 +323,20 @@ def test_one_operator_gives_the_rows_of_operators_for_each_key(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leaves, "LEAF_ROWS", 4)
         assert run(started(spec), spec, parts, restarts=restarts) == expected
+
+
+def test_all_pieces_of_a_silence_are_cut_in_one_step() -> None:
+    spec = plan(Sort(TIME), *FOREVER_LONG, Chop(SECOND // 100), WHOLE, idle=20 * SECOND)
+    stage = started(spec)(None)
+    (first,) = batches([[(0, "a", 0), (20, "b", 0)]])
+    list(stage.step(after(0), [[first]]))
+
+    with patch.object(Chopper, "step", autospec=True, side_effect=Chopper.step) as step:
+        pieces = sum(output.rows for output in stage.step(after(25), [[]]))
+
+    # Clocks have gone on for 25 seconds, and the wait is 2 seconds.
+    assert pieces == 2_300 + 2_300
+    assert step.call_count <= 3
 
 
 def test_a_silent_key_is_forgotten_when_nothing_of_it_is_held() -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from latecomer.arrays import read_arrays, write_arrays
+from latecomer.arrays import are_arrays, read_arrays, write_arrays
 from latecomer.batch import Batch, Positions, decode, gather
 from latecomer.clock.policy import FORGOTTEN, ClockPolicy
 from latecomer.clock.watermark import Clock, back, ticks
@@ -59,7 +59,7 @@ class KeyClocks:
         self._next = 0
         if saved is None:
             known = Numbered(pa.schema([*fields, *numbers]).empty_table(), np.zeros(0, np.int64))
-        elif saved.startswith(b"{"):
+        elif are_arrays(saved):
             arrays = read_arrays(saved)
             self._next = int(arrays["next_row"])
             (known,) = self._log.load(arrays, chunks)

@@ -36,6 +36,7 @@ from latecomer.time import Times
 
 if TYPE_CHECKING:
     from latecomer.operators.clocked import ClockFollower
+    from latecomer.operators.ways import KeyWays
 
 
 class KeyedChain:
@@ -63,19 +64,21 @@ class KeyedChain:
         self._operator = specs[0].start_clocked(schema, chunks[0], own[0])
         self._followers: dict[int, ClockFollower] = {}
         self._by_row: dict[int, Running] = {}
-        self._ways = dict.fromkeys(follows, self._clocks.way)
+        self._ways: dict[int, KeyWays] = {}
         """The way of the watermarks that each follower was given last."""
-        written = dict(zip(follows, own[1:], strict=False))
+        written, way = dict(zip(follows, own[1:], strict=False)), self._clocks.way
         for at, (before, spec) in enumerate(pairwise(specs), 1):
             schema = before.output_schema(schema)
             if at - 1 == last:
                 schema = schema.remove(schema.get_field_index(SLOT))
             if at in follows:
+                self._ways[at] = way
                 self._followers[at] = spec.start_behind_clocks(
-                    schema, chunks[at], self._clocks.way, written.get(at)
+                    schema, chunks[at], way, written.get(at)
                 )
             else:
                 self._by_row[at] = spec.start(schema, chunks[at])
+            way = way.through(spec)
 
     @property
     def held(self) -> int:

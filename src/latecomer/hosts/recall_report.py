@@ -43,7 +43,6 @@ from latecomer.time import whole_millis
 if TYPE_CHECKING:
     from datetime import timedelta
 
-
 RECALL = "recall"
 """Name of the output."""
 BUCKET = "bucket"

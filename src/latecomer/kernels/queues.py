@@ -46,10 +46,12 @@ def empty_queues(count: int, slots: int) -> Queues:
 
 def with_room(queues: Queues, more: int) -> Queues:
     """Return the same queues with room for more slots."""
-    line, size = heap_of(queues), queues.shape[1] + 3 * more
-    found = np.zeros((len(queues), size), np.int64)
-    found[:, :line] = queues[:, :line]
-    found[:, line + 2 * more : size - more] = queues[:, line:]
+    # Only what is used is copied: the rest of the new array then takes no memory before it is used.
+    end, most = queues[:, END].max(), queues[:, SIZE].max()
+    found = np.zeros((len(queues), queues.shape[1] + 3 * more), np.int64)
+    found[:, :end] = queues[:, :end]
+    before, heap = heap_of(queues), heap_of(found)
+    found[:, heap : heap + most] = queues[:, before : before + most]
     return found
 
 

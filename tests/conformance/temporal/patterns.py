@@ -25,6 +25,7 @@ from latecomer.operators.temporal.alter import Alter
 from latecomer.operators.temporal.base import Settler
 from latecomer.operators.temporal.edges import FINAL, Edges, edge_schema
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.ways import Way
 from latecomer.time import TimeColumn
 from tests.conformance.applicable import NotApplicableError
 from tests.conformance.temporal.events import PAYLOAD, encoded
@@ -236,10 +237,10 @@ class PatternFinder(Settler[Patterns]):
     def _nothing_held(self) -> list[Edges]:
         return []
 
-    def step(self, due: tuple[Edges, ...], since: int, until: int) -> Edges:
+    def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         begins = due[0].where(~due[0].is_end)
         matches = self._running.push(self._instants(begins)).ready
-        self._running.advance(until)
+        self._running.follow(way)
         nodes, first = self._spec.nodes, self._spec.initial
         found = matches.to_pylist()
         results = [
@@ -249,8 +250,8 @@ class PatternFinder(Settler[Patterns]):
         columns = {PAYLOAD: pa.array(results, pa.string())}
         columns |= {name: matches.column(name) for name in self._spec.groups}
         ends = np.array([match["end"] for match in found], np.int64)
-        until_ = np.array([match["start"] + self._spec.longest for match in found], np.int64)
-        return Edges(ends, until_, np.full(len(found), FINAL), pa.table(columns))
+        until = np.array([match["start"] + self._spec.longest for match in found], np.int64)
+        return Edges(ends, until, np.full(len(found), FINAL), pa.table(columns))
 
     def save(self) -> bytes:
         return json.dumps(

@@ -43,7 +43,8 @@ COUNTS = Aggregation(
 OPERATORS: dict[str, tuple[Operator, ...]] = {
     "sort": (Sort(TIME),),
     "windows": (COUNTS,),
-    "operators for each key": (Sort(TIME), Distinct(TIME, KEY, SECOND, KEY)),
+    "distinct": (Sort(TIME), Distinct(TIME, KEY, SECOND, KEY)),
+    "operators for each key": (Sort(TIME), Sort(TIME)),
 }
 
 
@@ -248,6 +249,22 @@ def test_held_rows_of_keys_that_were_not_loaded_are_counted_too() -> None:
 
     assert stage.held == 2
     assert again.held == 3
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_nan_is_one_key(name: str) -> None:
+    schema = SCHEMA.set(2, pa.field("key", pa.float64()))
+    chunks = defaultdict[int, MemoryChunks](MemoryChunks).__getitem__
+    stage = RunningStage(plan(*OPERATORS[name]), 0, schema, chunks)
+    late = []
+
+    for part in (batch((1, 10, None)), batch((2, 20, None)), batch((3, 9, None))):
+        nan = pa.array([float("nan")])
+        outputs = [*stage.step(Clock(NEVER, NEVER), [[part.set_column(2, schema.field(2), nan)]])]
+        late += [id_ for o in outputs if o.name == "late" for id_ in o.batch["id"].to_pylist()]
+        stage = RunningStage(plan(*OPERATORS[name]), 0, None, chunks, stage.save())
+
+    assert late == [3]
 
 
 def test_the_windows_of_a_silent_key_close_and_a_fast_key_makes_no_other_late() -> None:

@@ -147,7 +147,7 @@ def test_sums_are_the_same_by_either_way(sent: list[Sent], marks: list[Mark]) ->
     spec = {"n": agg.count(), "s": agg.sum("v")}
 
     plain = result(aggregate("k", **spec), sent, marks=marks)
-    with patch("latecomer.operators.temporal.aggregate._sums", return_value=None):
+    with patch("latecomer.operators.temporal.stretches._sums", return_value=None):
         by_tree = result(aggregate("k", **spec), sent, marks=marks)
 
     assert plain == by_tree
@@ -171,7 +171,7 @@ def test_extremes_are_the_same_by_either_way(
     spec = {"n": agg.count("v"), "x": made}
 
     by_queue = result(aggregate("k", **spec), sent, marks=marks)
-    with patch("latecomer.operators.temporal.aggregate._largest", return_value=None):
+    with patch("latecomer.operators.temporal.stretches._largest", return_value=None):
         by_tree = result(aggregate("k", **spec), sent, marks=marks)
 
     assert by_queue == by_tree

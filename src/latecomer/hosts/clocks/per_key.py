@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, fields
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -56,12 +57,13 @@ from latecomer.operators.aggregates.slices import by_group
 from latecomer.time import FOREVER, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from latecomer.hosts.chain import Chain
     from latecomer.plan import Plan
 
 Key = tuple[Any, ...]
+_NAN = float("nan")
 
 
 @dataclass(slots=True)
@@ -110,7 +112,7 @@ class PerKey(RunningPolicy):
             self._next_slot = int(table.schema.metadata[b"next"])
             longer = plan.clock.wait - int(table.schema.metadata.get(b"wait", plan.clock.wait))
             for row in table.to_pylist():
-                key = tuple(row[name] for name in self._names)
+                key = _key(row[name] for name in self._names)
                 numbers = {n: row[name] for n, name in _NUMBERS.items()}
                 heard = row.get(_HEARD) or [numbers["newest"]]
                 self._entries[key] = entry = _Entry(**numbers, heard=heard)
@@ -198,7 +200,7 @@ class PerKey(RunningPolicy):
             keys = gather(rows.select(names), slices.bounds[:-1]).to_pylist()
             for at, key in enumerate(keys):
                 start, stop = int(slices.bounds[at]), int(slices.bounds[at + 1])
-                own = parted.setdefault(tuple(key.values()), [[] for _ in inputs])
+                own = parted.setdefault(_key(key.values()), [[] for _ in inputs])
                 own[number].append(rows.slice(start, stop - start))
         return parted
 
@@ -255,6 +257,11 @@ class PerKey(RunningPolicy):
         return (
             idle is not None and clock.elapsed - entry.since > FORGOTTEN * idle and not entry.held
         )
+
+
+def _key(values: Iterable[Any]) -> Key:
+    """Return the values of a key. No NaN equals another, so each is replaced by the same one."""
+    return tuple(_NAN if isinstance(each, float) and isnan(each) else each for each in values)
 
 
 def _go_on(entry: _Entry, longer: int) -> None:

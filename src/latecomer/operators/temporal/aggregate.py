@@ -39,8 +39,8 @@ import pyarrow as pa
 
 from latecomer.batch import Batch, Positions, gather
 from latecomer.kernels.order import stable_order
-from latecomer.operators.aggregates.base import Aggregate, Columns, Input, one_array
-from latecomer.operators.aggregates.slices import Slices, by_group, dense_codes, group_order
+from latecomer.operators.aggregates.base import Input, one_array
+from latecomer.operators.aggregates.slices import Slices, by_group, group_order
 from latecomer.operators.aggregates.summary import PANE, SlottedSummary, Summary
 from latecomer.operators.base import Chunks, by
 from latecomer.operators.temporal.base import TOLD, Settler, untold
@@ -53,6 +53,7 @@ from latecomer.operators.temporal.edges import (
     payload_schema,
 )
 from latecomer.operators.temporal.specification import Temporal
+from latecomer.operators.temporal.stretches import Stretches, covered, is_direct
 from latecomer.time import FOREVER, Times
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class SnapshotAggregate(Temporal):
 
     def describe(self, schema: pa.Schema) -> str:
         rows = payload_schema(schema)
-        others = [name for name, each in self.summary.aggregates if not _is_direct(each, rows)]
+        others = [name for name, each in self.summary.aggregates if not is_direct(each, rows)]
         way = (
             f"states are merged by a tree, because {', '.join(others)} cannot be subtracted"
             if others
@@ -109,7 +110,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         # A state is of one row, or of rows that begin and end together, so it needs no key.
         self._states = Summary((), self._spec.summary.aggregates)
         self._names = self._states.state_schema(self._rows).names[1:]
-        self._is_direct = all(_is_direct(a, self._rows) for _, a in self._spec.summary.aggregates)
+        self._is_direct = all(is_direct(a, self._rows) for _, a in self._spec.summary.aggregates)
 
     def step(self, due: tuple[Edges, ...], way: Way) -> Edges:
         """Return the results of all stretches that begin before the watermark."""
@@ -126,7 +127,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
             order = stable_order(states.at)
             states, until = states.take(order), until[order]
             old = np.flatnonzero(order < len(old))
-        stretches = _Stretches.of(states, self._compared, until)
+        stretches = Stretches.of(states, self._compared, until)
         told, ids = self._answers(states, stretches, old, way)
         self._hold(states, stretches, ids, is_final=way.is_final)
         return told
@@ -159,7 +160,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return Edges(begun.at, begun.other, begun.id, pa.table(columns, names)).in_order()
 
     def _answers(
-        self, states: Edges, stretches: _Stretches, old: Positions, way: Way
+        self, states: Edges, stretches: Stretches, old: Positions, way: Way
     ) -> tuple[Edges, Positions]:
         """Return the results of all stretches in which a row counts.
 
@@ -202,20 +203,20 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         columns |= {name: results.column(name) for name in results.column_names[1:]}
         return Edges(at, other, told_ids, pa.table(columns, self._payload)), ids
 
-    def _merged(self, states: Edges, stretches: _Stretches, of: Positions) -> Batch:
+    def _merged(self, states: Edges, stretches: Stretches, of: Positions) -> Batch:
         """Return one merged state for each stretch in `of`."""
         parts = states.payload.drop_columns([*self._keys, TOLD])
         columns: list[pa.Array] = []
         for at, (_, aggregate) in enumerate(self._spec.summary.aggregates):
             names = self._states.state_names(at, self._rows)
             given = [one_array(parts.column(name)) for name in names]
-            found = _covered(aggregate, given, stretches, of) if self._is_direct else None
+            found = covered(aggregate, given, stretches, of) if self._is_direct else None
             if found is None:
                 return gather(self._by_tree(parts, stretches), of)
             columns += found
         return pa.table([pa.array(of), *columns], [PANE, *parts.column_names])
 
-    def _by_tree(self, states: Batch, stretches: _Stretches) -> Batch:
+    def _by_tree(self, states: Batch, stretches: Stretches) -> Batch:
         """Return one state for each stretch, merged down a tree whose leaves are the stretches."""
         from latecomer.kernels.stretches import tree_cover
 
@@ -235,9 +236,7 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         spread[leaves[leaves < count]] = np.flatnonzero(leaves < count)
         return gather(above, spread[leaf_of])
 
-    def _hold(
-        self, states: Edges, stretches: _Stretches, ids: Positions, *, is_final: bool
-    ) -> None:
+    def _hold(self, states: Edges, stretches: Stretches, ids: Positions, *, is_final: bool) -> None:
         """Hold the states that have not ended; those of a key that end together become one."""
         kept = np.flatnonzero(stretches.stops < 0)
         if not len(kept) or is_final:
@@ -275,60 +274,6 @@ class SnapshotAggregator(Settler[SnapshotAggregate]):
         return replace(first, payload=payload)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretches:
-    """Stretches between the begins and ends of states, for each key; see `kernels.stretches.cut`.
-
-    They are in order of time as far as the states are.
-    """
-
-    starts: Times
-    ends: Times
-    """End of each stretch; `FOREVER` for the last one of a key, which is still open."""
-    before: Positions
-    """For each stretch, the one before it of the same key; -1 if there is none."""
-    rows: Positions
-    """Number of states in each stretch."""
-    one_state: Positions
-    """For each stretch, any state of its key."""
-    firsts: Positions
-    stops: Positions
-    """For each state: its first stretch, and the one after its last; -1 if it has not ended."""
-    lasts: Positions
-    """For each key, its last stretch."""
-    codes: Positions
-    """For each state, the number of its key."""
-
-    @classmethod
-    def of(cls, states: Edges, keys: tuple[str, ...], until: Times) -> _Stretches:
-        from latecomer.kernels.stretches import cut
-
-        columns = [states.payload.column(name) for name in keys]
-        codes, count = dense_codes(columns, len(states))
-        ended = np.flatnonzero((states.other <= until) & (states.other < FOREVER))
-        ended = ended[stable_order(states.other[ended])]
-        return cls(*cut(states.at, states.other, ended, codes, count), codes)
-
-    def by_key(self) -> tuple[Positions, Positions, Positions]:
-        """Number the stretches one key after the other.
-
-        Returns:
-            The number of each stretch; and for each state the number of its first stretch, and of
-            the one after its last.
-        """
-        codes = self.codes[self.one_state]
-        order = group_order(codes, len(self.lasts))
-        numbers = np.empty(len(order), np.int64)
-        numbers[order] = np.arange(len(order))
-        ends = np.searchsorted(codes[order], self.codes, side="right")
-        return numbers, numbers[self.firsts], np.where(self.stops < 0, ends, numbers[self.stops])
-
-
-def _is_direct(aggregate: Aggregate, rows: pa.Schema) -> bool:
-    """Return True if the states of stretches can be computed without a tree."""
-    return aggregate.adds_up(rows) or aggregate.has_ranks(rows)
-
-
 def _together(held: Edges, codes: Positions, count: int) -> tuple[Positions, Slices]:
     """Return an order that puts states of equal key, end and id side by side, and their slices."""
     order = stable_order(held.id)
@@ -351,52 +296,3 @@ def _children(states: Batch) -> list[Batch]:
     """Return the states of nodes twice, once for each of their children."""
     parents = states.column(PANE).to_numpy()
     return [states.set_column(0, PANE, pa.array(2 * parents + side)) for side in (0, 1)]
-
-
-def _covered(
-    aggregate: Aggregate, states: Columns, stretches: _Stretches, of: Positions
-) -> Columns | None:
-    """Return one merged state for each stretch in `of`; None if that needs a tree."""
-    found: list[pa.Array | None]
-    if (ranks := aggregate.ranks(states)) is not None:
-        found = [_largest(states[0], ranks, stretches, of)]
-    else:
-        found = [_sums(column, stretches, of) for column in states]
-    columns = [column for column in found if column is not None]
-    return columns if len(columns) == len(found) else None
-
-
-def _sums(column: pa.Array, stretches: _Stretches, of: Positions) -> pa.Array | None:
-    """Return the sum of integers for each stretch in `of`; None if the sums might overflow."""
-    from latecomer.kernels.stretches import cover_sums
-
-    values = (column.fill_null(0) if column.null_count else column).to_numpy()
-    largest = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
-    if (
-        largest * len(values) >= FOREVER // 2
-        and np.abs(values.astype(np.float64)).sum() >= FOREVER // 2
-    ):
-        return None
-    span = (stretches.firsts, stretches.stops)
-    sums = cover_sums(*span, values, stretches.before)[of]
-    if not column.null_count:
-        return pa.array(sums)
-    valid = np.asarray(column.is_valid()).astype(np.int64)
-    return pa.array(sums, mask=cover_sums(*span, valid, stretches.before)[of] == 0)
-
-
-def _largest(
-    column: pa.Array, ranks: Positions, stretches: _Stretches, of: Positions
-) -> pa.Array | None:
-    """Return the value of highest rank for each stretch in `of`; None if that is too slow."""
-    from latecomer.kernels.stretches import cover_largest
-
-    is_counted = (
-        np.asarray(column.is_valid()) if column.null_count else np.ones(len(column), np.bool_)
-    )
-    found = cover_largest(stretches.firsts, stretches.stops, ranks, is_counted, stretches.before)
-    if len(found) != len(stretches.before):
-        return None
-    found = found[of]
-    is_none = found < 0
-    return column.take(pa.array(found, mask=is_none if is_none.any() else None))

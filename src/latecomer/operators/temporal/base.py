@@ -124,13 +124,16 @@ class Settler(Running, Generic[Spec]):
         waiting, held = np.full((2, 1 + max(last, int(slots.max(initial=-1)))), NEVER)
         for part in parts:
             np.maximum.at(waiting, _slots(part), part.at + self.beyond)
-        # If nothing waits, nothing happens to a held row before the first time that it is due.
         for part in self._held:
-            times = [times for edges, times in self.dues() if edges is part]
-            first = later(np.minimum.reduce(times), self.beyond)
-            np.maximum.at(held, _slots(part), first)
+            np.maximum.at(held, _slots(part), later(self._surely_held(part), self.beyond))
         due: Times = np.where(waiting > NEVER, waiting, held)[slots]
         return due
+
+    def _surely_held(self, rows: Edges) -> Times:
+        """Return, for each held row, a time up to which it is held if no more edges come."""
+        # Nothing happens to a held row before the first time that it is due.
+        first: Times = np.minimum.reduce([times for edges, times in self.dues() if edges is rows])
+        return first
 
     def forget(self) -> None:
         """Do nothing: of a key that is forgotten nothing is held."""

@@ -78,5 +78,10 @@ class Chopper(Settler[Chop]):
         next_cuts = (self._cell(held.at) + 1) * self._spec.period + self._spec.origin
         yield held, np.where(held.is_open, next_cuts, held.at)
 
+    def _surely_held(self, rows: Edges) -> Times:
+        """Return the begin of the last piece of each held row: until then, some of it is held."""
+        last = self._cell(rows.other - 1) * self._spec.period + self._spec.origin
+        return np.where(rows.other == FOREVER, FOREVER, np.maximum(rows.at, last))
+
     def _cell(self, times: Times) -> Times:
         return (times - self._spec.origin) // self._spec.period
