@@ -42,7 +42,6 @@ EVERYWHERE = {
     "aggregates.summary",
     "base",
     "levels",
-    "row_log",
     "runs",
     "shared_sort",
     "sort",
