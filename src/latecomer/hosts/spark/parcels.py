@@ -31,7 +31,6 @@ from latecomer.hosts.spark.batch_clock import BatchClock
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.garbage import spare_modules
 from latecomer.hosts.spark.spark_clock import check_since_1970
-from latecomer.hosts.tally import COUNTS
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.base import EarlyAggregation
@@ -154,7 +153,7 @@ def _checks(
     """
     if clock is not None and shown is not None:
         rows, delays = clock.late(plan, rows, shown)
-        yield Parcel(bucket, ASSUMED, shown, NEVER, json.dumps({COUNTS: delays}).encode())
+        yield Parcel(bucket, ASSUMED, shown, NEVER, json.dumps(delays).encode())
     if rows.num_rows:
         yield Parcel(bucket, CHECK, rows.num_rows, NEVER, encode(rows))
 
