@@ -195,7 +195,7 @@ def test_large_parcels_for_many_buckets_are_not_put_into_one_batch(
 
 def test_the_wall_clock_says_what_is_ahead_and_is_no_column_of_the_rows() -> None:
     asked = replace(plan(), source=Source(TIME, ahead=5))
-    rows = ROWS.append_column(NOW, pa.array([{"micros": 1}] * 4))
+    rows = ROWS.append_column(NOW, pa.array([1] * 4))
 
     found = packed(asked, rows)
 

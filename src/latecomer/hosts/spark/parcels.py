@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from latecomer.batch import Batch, concat, decode, encode, retyped
@@ -42,8 +41,8 @@ PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
 """Limits up to which rows are gathered before they are packed."""
 
-NOW, MICROS = "_lc_now", "micros"
-"""Column with the wall clock, if the plan needs it, and its only field."""
+NOW = "_lc_now"
+"""Column with the wall clock, if the plan needs it."""
 
 STATES, CHECK, TICK_OF, SOURCES, ASSUMED = "states", "check", "tick", "sources", "assumed"
 """Kinds of parcels besides rows: states of aggregated rows, rows to be checked for lateness, the
@@ -291,7 +290,7 @@ def without_wall_clock(source: Source, rows: Batch) -> tuple[Batch, Times | None
     """Return the rows without the wall clock, and the arrival of each if the plan needs it."""
     if NOW not in rows.column_names:
         return rows, None
-    arrived = pc.struct_field(rows.column(NOW), MICROS).to_numpy()
+    arrived = rows.column(NOW).to_numpy()
     rows = rows.drop_columns([NOW])
     if arrival := source.arrival:
         arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))
