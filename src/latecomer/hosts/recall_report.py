@@ -22,8 +22,8 @@ A window join reports once for each interval.
 do `periods` and `short`.
 
 A stage reports with `yield from report(time, measured)`, or with `reports` if it has measured at
-several times. This yields an output named "recall", and
-counts that Spark adds up for the progress of a query.
+several times. This yields an output named "recall", and counts that Spark adds up for the progress
+of a query.
 """
 
 from __future__ import annotations
