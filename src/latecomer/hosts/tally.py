@@ -29,9 +29,8 @@ from latecomer.operators.base import LATE, NO_BEGIN
 from latecomer.time import Times, minus
 
 TALLY = "tally"
-"""The output that carries what a bucket has counted, as JSON."""
-COUNTS, KEYS = "counts", "keys"
-"""Its parts: the counts, and late rows by key if there are any."""
+"""The output that carries what a bucket has counted, as JSON: a line with the counts, and another
+with late rows by key if there are any. Spark reads only the first line."""
 READ = "in"
 ROWS_HELD, WINDOWS_OPEN = "rows_held", "windows_open"
 NEWEST, WATERMARK = "newest", "watermark"

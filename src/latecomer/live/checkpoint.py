@@ -56,7 +56,7 @@ def _numbers(log: Path) -> list[int]:
 
 
 def _line(file: Path, number: int) -> dict[str, Any]:
-    """Return an object that a file of Spark has in a line; {} if the file is gone."""
+    """Return the JSON object in a line of a file that Spark writes; {} if the file is gone."""
     try:
         return dict(json.loads(file.read_text("utf-8").splitlines()[number]))
     except (OSError, ValueError, IndexError):

@@ -64,8 +64,8 @@ class Bucket:
         else:
             found = processor.handleExpiredTimer(KEY, values, None)
         parts = [part for frame in found for part in frame.to_dict("records")]
-        told = [json.loads(part["blob"]) for part in parts if part["output"] == TALLY]
-        self.tallies = [each["counts"] for each in told]
+        told = [part["blob"].splitlines() for part in parts if part["output"] == TALLY]
+        self.tallies = [json.loads(counts) for counts, *_keys in told]
         parts = [part for part in parts if part["output"] != TALLY]
         return [(part["output"], decode(part["blob"])["time"].to_pylist()) for part in parts]
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -15,18 +15,12 @@ from latecomer.hosts.spark.columns import (
     partitions,
     reference,
     with_elements,
-    with_wall_clock,
     without_own,
 )
 from latecomer.hosts.spark.declared import quoted
-from latecomer.hosts.spark.parcels import NOW
-from latecomer.plan import Source
-from latecomer.time import TimeColumn
-from tests.support.streaming import source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -36,6 +30,18 @@ def df(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(
         [(1, ["x", "y"]), (2, [])], "n int, words array<string>"
     ).withColumn("_lc_part", F.lit(1))
+
+
+@pytest.fixture
+def compiling(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session that generates code, as Spark does by default; that of the tests does not."""
+    asked = {"wholeStage": "true", "factoryMode": "CODEGEN_ONLY"}
+    before = {name: spark.conf.get(f"spark.sql.codegen.{name}") for name in asked}
+    for name, value in asked.items():
+        spark.conf.set(f"spark.sql.codegen.{name}", value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(f"spark.sql.codegen.{name}", str(value))
 
 
 def test_a_string_is_spark_sql_and_a_star_is_all_columns(df: DataFrame) -> None:
@@ -58,10 +64,10 @@ def test_only_lists_are_turned_into_rows(df: DataFrame) -> None:
 
 
 def test_a_number_that_changes_is_not_in_the_code_that_spark_generates(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    compiling: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def code(number: int) -> str:
-        changed = spark.range(2).selectExpr(f"id + {as_data(f'{number}L', 'id')} AS m")
+        changed = compiling.range(2).selectExpr(f"id + {as_data(f'{number}L', 'id')} AS m")
         assert [row.m for row in changed.collect()] == [number, 1 + number]
         changed.explain("codegen")
         return capsys.readouterr().out.partition("Generated code")[2]
@@ -96,28 +102,3 @@ def test_rows_reach_a_worker_under_the_names_that_they_have(spark: SparkSession)
 
     assert map_in_arrow(rows, named, "names string").collect()[0].names == "a.b|tick`|n"
     assert rows.select(reference("tick`"), reference("a.b")).collect()[0] == (2, 1)
-
-
-def test_spark_compiles_the_wall_clock_once_and_not_in_every_micro_batch(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    df = source(spark, [pa.table({"id": [number]}) for number in range(3)], f"{tmp_path}/rows")
-    made = with_wall_clock(df, Source(TimeColumn("id"), ahead=1))
-    jvm: Any = spark.sparkContext._jvm
-    compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
-
-    def run(name: str) -> tuple[list[int], int]:
-        before, clocks = compiled.getCount(), []
-
-        def keep(rows: DataFrame, _number: int) -> None:
-            clocks.append(rows.collect()[0][NOW].micros)
-
-        writer = made.writeStream.foreachBatch(keep).trigger(availableNow=True)
-        writer.option("checkpointLocation", f"{tmp_path}/{name}").start().awaitTermination()
-        return clocks, compiled.getCount() - before
-
-    first, _ = run("first")
-    second, compiled_again = run("second")
-
-    assert len({*first, *second}) == 6
-    assert compiled_again == 0

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, LongType, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError
 from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.declared import DeclaredFrame, quoted
 from latecomer.hosts.spark.local_frame import LocalFrame, spark_only
-from latecomer.hosts.spark.parcels import MICROS, NOW, ArrowFunction, renamed
+from latecomer.hosts.spark.parcels import NOW, ArrowFunction, renamed
 from latecomer.plan import Source
 
 Frame = DataFrame | LocalFrame | DeclaredFrame
@@ -60,16 +60,15 @@ def with_wall_clock(df: Frame, source: Source) -> DataFrame:
     In a micro-batch `current_timestamp` is the time of the batch, which Spark keeps in the offset
     log of the checkpoint: a batch that is run again sees the same clock.
 
-    It is a struct of one field. Spark writes a plain number into the code that it generates, and
-    would compile that again in every micro-batch, on the driver and in the workers.
+    Spark writes the number into the code that it generates, and compiles that again in every
+    micro-batch. A struct or an array does not prevent it, and what does costs more for each row.
     """
     if source.ahead is None:
         return cast("DataFrame", df)
-    now = {NOW: F.struct(F.unix_micros(F.current_timestamp()).alias(MICROS))}
-    kind = StructType([StructField(MICROS, LongType())])
+    now = {NOW: F.unix_micros(F.current_timestamp())}
     return cast(
         "DataFrame",
-        df.typed(now, kind) if isinstance(df, DeclaredFrame) else df.withColumns(now),
+        df.typed(now, LongType()) if isinstance(df, DeclaredFrame) else df.withColumns(now),
     )
 
 

@@ -1,6 +1,6 @@
 """The counts of a bucket in a micro-batch: one small row beside its outputs, as JSON.
 
-    {"counts": {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, …}, "keys": {…}}
+    {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, "newest": 1789…}
 
 `hosts.tally` says what the counts are and how they add up. Spark adds them up for the progress of
 the query (`progress`), and the driver for the totals of its checkpoint (`durable.totals`).
@@ -8,8 +8,8 @@ the query (`progress`), and the driver for the totals of its checkpoint (`durabl
 The number of held rows is reported as a change, because most buckets may sleep in a micro-batch:
 the sum of all changes is the number of rows held now.
 
-Late rows by key are reported for the `WORST` keys of each bucket and micro-batch. They are left out
-if the stream is redacted.
+Late rows by key are reported for the `WORST` keys of each bucket and micro-batch, in a second line.
+They are left out if the stream is redacted.
 """
 
 import json
@@ -29,8 +29,6 @@ from latecomer.hosts.spark.delivery import Delivery, Part
 from latecomer.hosts.spark.parcels import STATES
 from latecomer.hosts.tally import (
     ANSWERS,
-    COUNTS,
-    KEYS,
     NEWEST,
     OF_REASON,
     READ,
@@ -117,12 +115,13 @@ class Counting:
         They are the same bytes in whatever order the shuffle has handed over the parcels.
         """
         counts = {name: int(count) for name, count in self._counts.items() if count}
-        found: dict[str, Any] = {COUNTS: counts | self._clock}
+        lines = [counts | self._clock]
         if self._keys:
             worst = sorted(self._keys.items(), key=lambda each: (-each[1], each[0]))
-            found[KEYS] = dict(worst[:WORST])
-        if found[COUNTS] or self._keys:
-            yield {"output": TALLY, "rows": 0, "blob": json.dumps(found, sort_keys=True).encode()}
+            lines.append(dict(worst[:WORST]))
+        if any(lines):
+            told = "\n".join(json.dumps(each, sort_keys=True) for each in lines)
+            yield {"output": TALLY, "rows": 0, "blob": told.encode()}
 
     def _is_told(self, branch: int) -> bool:
         """Return False for rows that every bucket has a copy of, unless this is the first one."""

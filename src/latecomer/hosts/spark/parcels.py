@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from latecomer.batch import Batch, concat, decode, encode, retyped
@@ -31,7 +30,6 @@ from latecomer.hosts.spark.batch_clock import BatchClock
 from latecomer.hosts.spark.bucket_labels import labels
 from latecomer.hosts.spark.garbage import spare_modules
 from latecomer.hosts.spark.spark_clock import check_since_1970
-from latecomer.hosts.tally import COUNTS
 from latecomer.kernels.order import stable_order
 from latecomer.operators.aggregates.summary import ROWS
 from latecomer.operators.base import EarlyAggregation
@@ -43,8 +41,8 @@ PARCEL_ROWS = 262_144
 PARCEL_BYTES = 64 << 20
 """Limits up to which rows are gathered before they are packed."""
 
-NOW, MICROS = "_lc_now", "micros"
-"""Column with the wall clock, if the plan needs it, and its only field."""
+NOW = "_lc_now"
+"""Column with the wall clock, if the plan needs it."""
 
 STATES, CHECK, TICK_OF, SOURCES, ASSUMED = "states", "check", "tick", "sources", "assumed"
 """Kinds of parcels besides rows: states of aggregated rows, rows to be checked for lateness, the
@@ -154,7 +152,7 @@ def _checks(
     """
     if clock is not None and shown is not None:
         rows, delays = clock.late(plan, rows, shown)
-        yield Parcel(bucket, ASSUMED, shown, NEVER, json.dumps({COUNTS: delays}).encode())
+        yield Parcel(bucket, ASSUMED, shown, NEVER, json.dumps(delays).encode())
     if rows.num_rows:
         yield Parcel(bucket, CHECK, rows.num_rows, NEVER, encode(rows))
 
@@ -292,7 +290,7 @@ def without_wall_clock(source: Source, rows: Batch) -> tuple[Batch, Times | None
     """Return the rows without the wall clock, and the arrival of each if the plan needs it."""
     if NOW not in rows.column_names:
         return rows, None
-    arrived = pc.struct_field(rows.column(NOW), MICROS).to_numpy()
+    arrived = rows.column(NOW).to_numpy()
     rows = rows.drop_columns([NOW])
     if arrival := source.arrival:
         arrived = np.where(arrival.is_null(rows), arrived, arrival.micros(rows))

@@ -28,7 +28,7 @@ from latecomer.hosts.recall_report import (
     counted,
     target_of,
 )
-from latecomer.hosts.tally import COUNTS, LARGEST, TALLY, Tally
+from latecomer.hosts.tally import LARGEST, TALLY, Tally
 from latecomer.operators.base import LATE
 from latecomer.plan import Plan
 
@@ -40,13 +40,17 @@ METRIC = "latecomer_"
 _TOLD = "counts"
 _IS_LARGEST = " OR ".join(f"startswith(name, '{prefix}')" for prefix in LARGEST)
 _ADDED_UP = f"""to_json(aggregate(
-    collect_list(struct(output, rows, if(output = '{TALLY}', string(blob), NULL) AS told)),
+    collect_list(struct(
+        output,
+        rows,
+        if(output = '{TALLY}', substring_index(string(blob), char(10), 1), NULL) AS told
+    )),
     map({{zeros}}),
     (sums, part) -> map_zip_with(
         sums,
         if(
             part.output = '{TALLY}',
-            from_json(part.told, '{COUNTS} map<string, bigint>').{COUNTS},
+            from_json(part.told, 'map<string, bigint>'),
             map(if(startswith(part.output, '{LATE}'), '{LATE}', part.output), part.rows)
         ),
         (name, sum, count) -> if(

@@ -4,10 +4,10 @@
                          ├─ up to 10 %    ─ shuffle by unit ─▶ states, merged ─▶ second
                          └─ all others    ────────────────────▶ states, merged ─▶ exact
 
-**Unless the user says so, steps are as many as pay.** A step costs a read of the table and a hash
-of each row. If Spark can compute all states itself, of columns as they are, aggregating a row costs
-less than its hash: then reading all rows costs about as much as one more step, and follows the
-first step. If values are computed or rows go to Python, there is a step between them.
+**Without `steps=`, a step is run only if it saves time.** A step costs a read of the table and a
+hash of each row. If Spark can compute all states itself, from columns as they are, aggregating a
+row costs less than its hash. A step from 10 % of the rows then costs about as much as reading all
+of them, and is left out. It is run if values are computed for the query, or if rows go to Python.
 
 The step of a row is decided by a hash of its columns. So a row is in one step, however Spark
 partitions or orders the rows, and although it reads them again in each step. Rows with equal values

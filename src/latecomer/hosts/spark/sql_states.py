@@ -8,11 +8,11 @@ of decimals and durations, are left to Python.
 Estimates need more: how far values are spread over the units of a sample
 (`operators.estimates.spread`). Spark adds up the rows of each unit first, then the units:
 
-    rows ─groupBy(keys, unit)─▶ states of units ─groupBy(keys)─▶ states, and spreads
+    rows ─groupBy(keys, unit)─▶ states of units ─groupBy(keys, sizes)─▶ states, and spreads
 
-A spread is computed from variances and covariances over units, which Spark computes without adding
-up squares. If values are large and close together and units differ in size, it loses digits that
-`Spread.merge` would keep.
+The units of one state have equal numbers of rows. So the spread of their sums is a plain variance,
+which Spark computes without adding up squares, and `Spread.merge` keeps all digits when it adds up
+units that differ in size.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from latecomer.operators.aggregates.summary import Summary
     from latecomer.operators.estimates.estimation import Estimation
     from latecomer.operators.estimates.spread import Spread
+
+_SIZE, _TOTAL = "_lc_size_{}", "_lc_total_{}"
+"""Columns of a unit: the number of its rows that count, and the sum of their values. Both are null
+if there are none."""
 
 
 def not_plain(summary: Summary, schema: pa.Schema) -> str | None:
@@ -72,7 +76,10 @@ def adds_units(summary: Summary, schema: pa.Schema) -> bool:
 
 
 def states_of_sample(rows: DataFrame, estimation: Estimation) -> pa.Table:
-    """Compute one state per key of rows that have a unit, with the spreads of these units."""
+    """Compute states of rows that have a unit, with the spreads of these units.
+
+    There is one for each key and number of rows in a unit, so they must be merged.
+    """
     summary, schema = estimation.summary, estimation.schema
     keys = [reference(name) for name in summary.keys]
     spreads = list(enumerate(estimation.spreads))
@@ -87,11 +94,12 @@ def states_of_sample(rows: DataFrame, estimation: Estimation) -> pa.Table:
         for name, column in _merged(aggregate, summary.state_names(at, schema), schema)
     ]
     sampled = estimation.sampled
-    for at, spread in spreads:
+    for at, _ in spreads:
         names = sampled.state_names(len(summary.aggregates) + at, schema)
-        found = zip(names, _spread(at, spread), strict=True)
+        found = zip(names, _spread(at), strict=True)
         merged += [F.expr(text).alias(name) for name, text in found]
-    made = units.groupBy(*keys).agg(F.sum(ROWS).alias(ROWS), *merged)
+    sizes = [_SIZE.format(at) for at, _ in spreads]
+    made = units.groupBy(*keys, *sizes).agg(F.sum(ROWS).alias(ROWS), *merged)
     return _collected(made, sampled, schema)
 
 
@@ -156,29 +164,27 @@ def _merged(
 
 
 def _of_unit(at: int, spread: Spread) -> list[Column]:
-    """Return the number of rows in a unit, and the sum of their values; null if there are none."""
+    """Return the columns of a unit for a spread."""
     value = _value(spread)
-    rows = F.nullif(F.count(value), F.lit(0)).cast("double")
-    total = F.sum(value.cast("double")) if spread.is_summed else rows
-    return [rows.alias(f"_lc_n_{at}"), total.alias(f"_lc_s_{at}")]
+    rows = F.nullif(F.count(value), F.lit(0))
+    total = F.sum(value.cast("double")) if spread.is_summed else rows.cast("double")
+    return [rows.alias(_SIZE.format(at)), total.alias(_TOTAL.format(at))]
 
 
-def _spread(at: int, spread: Spread) -> list[str]:
-    """Return SQL for the state of a spread, given the rows `n` and the sums `s` of units.
-
-    Σ (s − mean · n)² is Σ ((s − s̄) − mean · (n − n̄))², since s̄ is mean · n̄.
-    """
-    n, s = f"_lc_n_{at}", f"_lc_s_{at}"
-    mean, squares, products = f"sum({s}) / sum({n})", "0D", "0D"
-    if spread.is_summed:
-        by, of_sizes = f"covar_pop({s}, {n})", f"var_pop({n})"
-        squares = f"var_pop({s}) - 2 * ({mean}) * {by} + pow({mean}, 2) * {of_sizes}"
-        products = f"{by} - ({mean}) * {of_sizes}"
-    filled = (mean, f"count({n}) * ({squares})", f"count({n}) * ({products})", f"sum({n} * {n})")
+def _spread(at: int) -> list[str]:
+    """Return SQL for the state of a spread, given the sums of units that all have `n` rows."""
+    n, total = f"max({_SIZE.format(at)})", _TOTAL.format(at)
+    units = f"count({total})"
+    doubles = (
+        f"avg({total}) / {n}",
+        f"{units} * var_pop({total})",
+        "0",
+        f"{units} * double({n}) * {n}",
+    )
     return [
-        f"count({n})",
-        f"coalesce(CAST(sum({n}) AS BIGINT), 0L)",
-        *(f"coalesce({each}, 0D)" for each in filled),
+        units,
+        f"coalesce({units} * {n}, 0L)",
+        *(f"coalesce(double({each}), 0D)" for each in doubles),
     ]
 
 

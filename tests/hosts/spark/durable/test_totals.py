@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from typing import TYPE_CHECKING
 
 from latecomer.clock.policy import OneClock
@@ -112,12 +111,15 @@ def test_a_checkpoint_that_has_not_run_is_not_counted(spark: SparkSession, tmp_p
 
 
 def test_tallies_of_buckets_are_added_to_the_rows_of_outputs() -> None:
-    tally = json.dumps({"counts": {"in": 3, "newest": 9}, "keys": {"a": 1}}).encode()
-    other = json.dumps({"counts": {"in": 4, "newest": 7}, "keys": {"a": 2, "b": 1}}).encode()
+    tallies = [
+        b'{"in": 3, "newest": 9}\n{"a": 1}',
+        b'{"in": 4, "newest": 7}\n{"a": 2, "b": 1}',
+        b'{"in": 1}',
+    ]
 
-    found = of_parts([("ready", 2, None), ("tally", 0, tally), ("tally", 0, other)])
+    found = of_parts([("ready", 2, None), *(("tally", 0, each) for each in tallies)])
 
-    assert found == ({"ready": 2, "in": 7, "newest": 9}, {"a": 3, "b": 1})
+    assert found == ({"ready": 2, "in": 8, "newest": 9}, {"a": 3, "b": 1})
 
 
 def test_of_many_keys_the_worst_are_kept_and_never_counted_too_high() -> None:

@@ -15,7 +15,7 @@ from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
 from latecomer.hosts.spark.columns import arrow_schema, as_data, reference
 from latecomer.hosts.spark.declared import quoted
-from latecomer.hosts.spark.parcels import MICROS, NOW
+from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
 from latecomer.hosts.tally import BOUNDS_MS
 from latecomer.operators.aggregates.summary import PANE, ROWS
@@ -105,9 +105,9 @@ def _read(plan: Plan) -> tuple[str, str]:
     time = f"unix_micros({quoted(plan.source.time.name)})"
     if plan.source.ahead is None:
         return "false", time
-    arrived = now = f"{NOW}.{MICROS}"
+    arrived = NOW
     if plan.source.arrival is not None:
-        arrived = f"coalesce(unix_micros({quoted(plan.source.arrival.name)}), {now})"
+        arrived = f"coalesce(unix_micros({quoted(plan.source.arrival.name)}), {NOW})"
     # The sum of an arrival and a very long span must not wrap around.
     latest = f"least({arrived}, {FOREVER - plan.source.ahead}L) + {plan.source.ahead}L"
     is_ahead = f"coalesce({time} > {latest}, false)"

@@ -39,8 +39,6 @@ from latecomer.hosts.spark.durable.ledger import Ledger, Places
 from latecomer.hosts.spark.durable.owner import Owner
 from latecomer.hosts.spark.held import held
 from latecomer.hosts.tally import (
-    COUNTS,
-    KEYS,
     ROWS_HELD,
     TALLY,
     WINDOWS_OPEN,
@@ -143,9 +141,10 @@ def of_parts(parts: Iterable[tuple[str, int, bytes | None]]) -> Counted:
         if output != TALLY:
             counts.append((output, rows))
         elif told is not None:
-            found = json.loads(bytes(told))
-            keys.update(found.get(KEYS, {}))
-            counts += found[COUNTS].items()
+            found, *of_keys = map(json.loads, bytes(told).splitlines())
+            counts += found.items()
+            for each in of_keys:
+                keys.update(each)
     return tallied(counts), dict(keys)
 
 
