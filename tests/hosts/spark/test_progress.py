@@ -54,6 +54,8 @@ def test_what_was_observed_is_read_as_spark_connect_tells_it_too() -> None:
     assert progress.named({"counts": '{"ready": 9}'}) == {"ready": 9}
     connect = {"values": ['{"ready": 9}'], "schema": {"fields": [{"name": "counts"}]}}
     assert progress.named(connect) == {"ready": 9}
+    parts = '[{"ready": 0}, {"ready": 4, "newest": 7}, {"ready": 5, "newest": 3}]'
+    assert progress.named({"counts": parts}) == {"ready": 9, "newest": 7}
 
 
 def test_what_micro_batches_put_out_is_added_up() -> None:
@@ -94,7 +96,7 @@ def test_the_recall_of_a_target_is_what_was_produced_and_its_wait_the_last_one_t
     assert recall(totals(*batches)) == {0.9: Achieved(17, 3, timedelta(seconds=1))}
 
 
-def test_spark_adds_up_as_the_driver_does(spark: SparkSession) -> None:
+def test_what_spark_reports_adds_up_to_what_the_driver_counts(spark: SparkSession) -> None:
     time = TimeColumn("time")
     plan = Plan(Source(time), ClockByRecall(recalls=(0.9,)), "divert", (Stage((), (Sort(time),)),))
     tallies = [
@@ -132,3 +134,13 @@ def test_spark_is_asked_for_one_metric(spark: SparkSession) -> None:
 
     assert [*seen] == ["counts"]
     assert set(progress.named(seen).values()) == {0}
+
+
+def test_spark_reads_no_counts_and_calls_no_functions_of_elements(spark: SparkSession) -> None:
+    time = TimeColumn("time", "us")
+    plan = Plan(Source(time), OneClock((0, SECOND)), "divert", (Stage((), (Sort(time),)),))
+
+    found = spark.createDataFrame([], OUTPUT).agg(*metrics(plan))
+
+    analysed = found._jdf.queryExecution().analyzed().toString()
+    assert not [name for name in ("lambda", "from_json", "to_json") if name in analysed]

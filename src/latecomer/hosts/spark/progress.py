@@ -28,7 +28,7 @@ from latecomer.hosts.recall_report import (
     counted,
     target_of,
 )
-from latecomer.hosts.tally import LARGEST, TALLY, Tally
+from latecomer.hosts.tally import TALLY, Tally, tallied
 from latecomer.operators.base import LATE
 from latecomer.plan import Plan
 
@@ -38,42 +38,32 @@ _metric_numbers = count(1)
 METRIC = "latecomer_"
 """Prefix of the names of our observed metrics; docs/operate.md describes them."""
 _TOLD = "counts"
-_IS_LARGEST = " OR ".join(f"startswith(name, '{prefix}')" for prefix in LARGEST)
-_ADDED_UP = f"""to_json(aggregate(
-    collect_list(struct(
-        output,
-        rows,
-        if(output = '{TALLY}', substring_index(string(blob), char(10), 1), NULL) AS told
-    )),
-    map({{zeros}}),
-    (sums, part) -> map_zip_with(
-        sums,
-        if(
-            part.output = '{TALLY}',
-            from_json(part.told, 'map<string, bigint>'),
-            map(if(startswith(part.output, '{LATE}'), '{LATE}', part.output), part.rows)
-        ),
-        (name, sum, count) -> if(
-            {_IS_LARGEST}, greatest(sum, count), coalesce(sum, 0L) + coalesce(count, 0L)
-        )
+_PARTS = f"""concat('[{{zeros}}', array_join(collect_list(
+    ',' || if(
+        output = '{TALLY}',
+        substring_index(string(blob), char(10), 1),
+        '{{{{"' || output || '":' || rows || '}}}}'
     )
-))"""
-"""What `tally.tallied` does, in Spark SQL. Late rows of the streams that meet this one have outputs
-of their own, and count as late too."""
+), ''), ']')"""
+"""The counts of all parts as a list in JSON, which begins with zeros for the usual names.
+
+Spark only puts texts together. An expression that reads the counts and adds them up is analysed and
+optimised anew in each micro-batch, which took a tenth of the processor time of a small one.
+"""
 
 
 def observed(packed: DataFrame, plan: Plan) -> DataFrame:
-    """Let Spark add up the counts of all buckets, and report them.
+    """Let Spark report the counts of all buckets.
 
     They are one metric, a text in JSON. Spark plans every metric again in each micro-batch, and
-    generates code for it again in each task. A bucket has a few parts, so few rows are collected.
+    generates code for it again in each task. A bucket has a few parts, so the text is short.
     """
     # A query may contain two streams, and each of its metrics needs a name of its own.
     metric = f"{METRIC}{next(_metric_numbers)}"
     names = [*_COUNTED, *levels(plan.clock)]
     names += [counted(what, target) for target in plan.targets for what in _SUMMED]
-    zeros = ", ".join(f"'{name}', 0L" for name in names)
-    return packed.observe(metric, F.expr(_ADDED_UP.format(zeros=zeros)).alias(_TOLD))
+    zeros = json.dumps(dict.fromkeys(names, 0))
+    return packed.observe(metric, F.expr(_PARTS.format(zeros=zeros)).alias(_TOLD))
 
 
 def counts(totals: Mapping[str, int]) -> dict[str, int]:
@@ -134,10 +124,12 @@ def reported(progress: StreamingQueryProgress) -> list[Tally]:
 
 
 def named(found: dict[str, Any]) -> dict[str, int]:
-    """Return observed counts by name: on Spark Connect, names and values come separately."""
+    """Add up observed counts by name; on Spark Connect, names and values come separately."""
     if found.keys() == {"values", "schema"}:
         names = [field["name"] for field in found["schema"]["fields"]]
         found = dict(zip(names, found["values"], strict=True))
-    # Before 0.2.0 each count was a metric; an event log may still have them.
-    told: dict[str, int] = json.loads(found[_TOLD]) if _TOLD in found else found
-    return told
+    # In older event logs each count is a metric, or they are added up already.
+    told = json.loads(found[_TOLD]) if _TOLD in found else found
+    if isinstance(told, dict):
+        return told
+    return tallied(count for part in told for count in part.items())
