@@ -162,6 +162,7 @@ def test_other_batches_within_a_micro_batch_change_nothing(entry: Entry, seed: i
     assert told(one.finish()) == told(other.finish())
 
 
+# `test_threads` tests that no row waits for others to fill a batch: each thread has fewer rows.
 # A recall and a window join choose how long to wait from one micro-batch to the next.
 @pytest.mark.parametrize(
     "entry", [each for each in catalogue() if each.buckets is None], ids=lambda entry: entry.name
