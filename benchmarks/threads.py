@@ -51,7 +51,7 @@ def queries(left: pa.Table, right: pa.Table) -> dict[str, tuple[Any, tuple[pa.Ta
     windows = stream.tumbling("1 second").wait(WAIT).group_by("key")
     rows = stream.sort(wait=WAIT)
     sliding = rows.alter(duration="1 second").group_by("key")
-    sessions = rows.session("5 milliseconds").group_by("key")
+    sessions = rows.session("5 milliseconds", "key").group_by("key")
     joined = rows.alter(duration=SHORT).join(other.sort(wait=WAIT).alter(duration=SHORT), on="key")
     return {
         "sort": (rows, (left,)),

@@ -145,18 +145,26 @@ def test_a_row_that_cannot_be_gathered_is_an_error() -> None:
 @pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="how freed memory is kept depends on the C library"
 )
-def test_memory_of_freed_arrays_is_used_again() -> None:
-    """Count page faults in the last of 20 rounds, each of which makes 12 arrays of 8 MiB."""
-    program = """
+@pytest.mark.parametrize(
+    ("calls", "arrays"),
+    [
+        ("keep_freed_memory()", 12),
+        ("keep_more_freed_memory()", 60),
+        ("keep_more_freed_memory(); keep_freed_memory()", 60),
+    ],
+)
+def test_memory_of_freed_arrays_is_used_again(calls: str, arrays: int) -> None:
+    """Count page faults in the last of five rounds, each of which makes arrays of 8 MiB."""
+    program = f"""
 import resource
 import numpy as np
-from latecomer.batch import keep_freed_memory
-keep_freed_memory()
+from latecomer.batch import keep_freed_memory, keep_more_freed_memory
+{calls}
 def cleared():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(20):
+for _ in range(5):
     before = cleared()
-    arrays = [np.ones(1 << 20) for _ in range(12)]
+    arrays = [np.ones(1 << 20) for _ in range({arrays})]
     del arrays
 print(cleared() - before)
 """

@@ -94,6 +94,7 @@ BENCHMARKS = (
     ),
     Benchmark("linear", 0.5, quick=(("--rows", "20000"),)),
     Benchmark("threads", 0.5, quick=(("--rows", "40000"),)),
+    Benchmark("batch_sizes", 0.5),
     Benchmark("recall", 4, quick=(("--rows", "30000"),)),
     Benchmark(
         "recall_spark",

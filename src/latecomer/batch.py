@@ -78,14 +78,33 @@ def keep_freed_memory() -> None:
     took twice as long in some runs, so the limit is raised. Other systems are not affected.
     """
     np.empty(_LARGEST_KEPT, np.uint8)
+    _limit_kept(_MOST_KEPT)
+
+
+@cache
+def keep_more_freed_memory() -> None:
+    """Do the same with up to 1 GiB, for a process that may process whole tables in one batch.
+
+    With 256 MiB a sliding sum over two million rows in one batch took twice as long
+    (`benchmarks.batch_sizes`). Workers of Spark keep less: there is one for each core.
+    """
+    # Called first, because its later calls do nothing, and so do not lower the limit.
+    keep_freed_memory()
+    _limit_kept(_MOST_KEPT_ALONE)
+
+
+def _limit_kept(size: int) -> None:
+    """Let glibc keep so many bytes of freed memory."""
     if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
+        ctypes.CDLL(None).mallopt(_TRIM_THRESHOLD, size)
 
 
 _LARGEST_KEPT = (32 << 20) - (1 << 16)
 """Bytes of an array, a little less than what glibc would never keep."""
 _MOST_KEPT = 256 << 20
 """Bytes of freed memory that glibc does not return to the system."""
+_MOST_KEPT_ALONE = 1 << 30
+"""The same, where one process runs the whole query."""
 _TRIM_THRESHOLD = -1
 """`M_TRIM_THRESHOLD` in malloc.h: the limit that `_MOST_KEPT` is set for."""
 

@@ -1,14 +1,25 @@
-"""The local host: its clock, rows that are set aside, and late rows."""
+"""The local host: its clock, rows that are set aside, late rows, and when results come out."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
 
+from latecomer.batch import Batch
 from latecomer.clock.policy import OneClock
+from latecomer.clock.watermark import Clock
 from latecomer.errors import LateRowError
-from latecomer.hosts.local import LocalHost, run
+from latecomer.hosts.local import LocalHost, Step, run
+from latecomer.hosts.output import Output
+from latecomer.hosts.stage import RunningStage
 from latecomer.operators.sort import Sort
 from latecomer.plan import LatePolicy, Plan, Source, Stage
 from latecomer.time import FOREVER, NEVER, TimeColumn
+from tests.chaos.catalogue import Entry, catalogue
+from tests.chaos.reference import Rows, counted
+from tests.chaos.rows import draw
 
 TIME = TimeColumn("time", "ms")
 SCHEMA = pa.schema({"time": pa.int64(), "arrival": pa.int64()})
@@ -103,3 +114,74 @@ def test_a_bounded_stream_runs_to_its_end() -> None:
     assert result.ready["time"].to_pylist() == [10, 12]
     assert result.late["time"].to_pylist() == [None, 1]
     assert result.watermark == FOREVER
+
+
+every_plan = pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
+BATCHES = 6
+
+
+@dataclass
+class InPieces:
+    """A stage that gets the rows of each micro-batch in pieces."""
+
+    stage: RunningStage
+    rows: int
+
+    @property
+    def held(self) -> int:
+        return self.stage.held
+
+    def step(self, clock: Clock, inputs: Sequence[Sequence[Batch]]) -> list[Output]:
+        pieces = [[piece for batch in side for piece in self._cut(batch)] for side in inputs]
+        return list(self.stage.step(clock, pieces))
+
+    def _cut(self, batch: Batch) -> list[Batch]:
+        return [batch.slice(at, self.rows) for at in range(0, batch.num_rows, self.rows)]
+
+
+def told(*steps: Step) -> tuple[Rows, list[Rows], int]:
+    """Return all that came out, in any order."""
+    lates = zip(*(step.lates for step in steps), strict=True)
+    return (
+        counted(pa.concat_tables([step.ready for step in steps])),
+        [counted(pa.concat_tables(late)) for late in lates],
+        sum(step.dropped for step in steps),
+    )
+
+
+@every_plan
+@pytest.mark.parametrize("seed", range(2))
+def test_other_batches_within_a_micro_batch_change_nothing(entry: Entry, seed: int) -> None:
+    streams = draw(random.Random(seed), entry, BATCHES)
+    one, other = (LocalHost(entry.plan, *entry.schemas) for _ in range(2))
+    for stages in other._stages.values():
+        stages[:] = [InPieces(stage, 1 + seed) for stage in stages]
+
+    for batches in zip(*streams, strict=True):
+        assert told(one.step(*batches, now=0)) == told(other.step(*batches, now=0))
+    assert told(one.finish()) == told(other.finish())
+
+
+# `test_threads` tests that no row waits for others to fill a batch: each thread has fewer rows.
+# A recall and a window join choose how long to wait from one micro-batch to the next.
+@pytest.mark.parametrize(
+    "entry", [each for each in catalogue() if each.buckets is None], ids=lambda entry: entry.name
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_an_empty_batch_releases_all_that_is_due_and_changes_no_answer(
+    entry: Entry, seed: int
+) -> None:
+    streams = draw(random.Random(seed), entry, BATCHES)
+    plain, flushed = (LocalHost(entry.plan, *entry.schemas) for _ in range(2))
+    nothing = [schema.empty_table() for schema in entry.schemas]
+    before: list[Step] = []
+    after: list[Step] = []
+
+    for batches in zip(*streams, strict=True):
+        before.append(plain.step(*batches, now=0))
+        after.append(flushed.step(*batches, now=0))
+        assert told(*after) == told(*before)
+        after.append(flushed.step(*nothing, now=0))
+        again = flushed.step(*nothing, now=0)
+        assert (again.ready.num_rows, again.late.num_rows) == (0, 0)
+    assert told(*after, flushed.finish()) == told(*before, plain.finish())

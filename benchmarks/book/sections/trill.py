@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from benchmarks.book import papers
 from benchmarks.book.parts import Part
-from benchmarks.book.plots import Plot, bars
+from benchmarks.book.plots import Plot, bars, curves
 from benchmarks.book.results import Line, Results
 from benchmarks.book.rows import Row, beside
 
@@ -29,6 +29,7 @@ def trill(results: Results) -> Iterator[Part]:
     yield against_polars(lines)
     yield doubled(results)
     yield threads(results)
+    yield batch_sizes(results)
 
 
 def against_polars(lines: list[Line]) -> Part:
@@ -74,3 +75,30 @@ def threads(results: Results) -> Part:
     ]
     words = "`run(threads=…)` on the local host, which spreads keys over threads (Section 8)."
     return Part("Threads", "threads", words, tuple(rows), "one thread")
+
+
+def batch_sizes(results: Results) -> Part:
+    lines = results.lines("batch_sizes")
+    rows = [
+        Row(
+            f"{line['query']}, {line['batch']:,} rows: time for a row over that with the best size",
+            line["over_best"],
+            unit="×",
+            line=line,
+        )
+        for line in lines
+    ]
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in lines:
+        found.setdefault(line["query"], []).append((line["batch"], line["ns_per_row"]))
+    plots: tuple[Plot, ...] = ()
+    if found:
+        title = "Processor time for a row on the local host, by the size of batches"
+        labels = ("rows in a batch", "nanoseconds a row")
+        plots = (curves("batch_sizes", title, found, labels, is_log=(True, True)),)
+    words = (
+        "Trill fills batches of up to 80,000 rows, and lets each operator choose a smaller size "
+        "where watermarks come often (Section 7.4). Here an operator passes on what is due, in a "
+        "batch of exactly that size, so only the size of a micro-batch can be chosen."
+    )
+    return Part("Batch sizes", "batch_sizes", words, tuple(rows), "", plots)

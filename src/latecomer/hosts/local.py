@@ -13,7 +13,7 @@ from time import time_ns
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch
+from latecomer.batch import Batch, keep_more_freed_memory
 from latecomer.clock.silence import Silence
 from latecomer.clock.source_clocks import SourceClocks, told
 from latecomer.clock.watermark import Clock
@@ -70,6 +70,7 @@ class LocalHost:
 
     def __init__(self, plan: Plan, *schemas: pa.Schema, threads: int = 1) -> None:
         """Start a plan on rows of this schema, or of these if several streams meet."""
+        keep_more_freed_memory()
         self._plan = plan
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "latecomer")
