@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrameReader
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -24,6 +25,7 @@ from latecomer.hosts.spark import collected, outputs
 from latecomer.hosts.spark.arrow_schema import in_arrow
 from latecomer.hosts.spark.collected import Collected
 from latecomer.hosts.spark.declared import read_schema
+from latecomer.hosts.spark.durable.ledger import local_path
 from latecomer.hosts.spark.local_rows import LocalRows
 from latecomer.hosts.spark.parcels import OUTPUT
 from latecomer.hosts.tally import TALLY
@@ -218,6 +220,31 @@ def test_a_micro_batch_is_one_job_and_one_for_each_output_that_has_rows(
     assert not [plan for plan in plans.values() if "Python" in plan or "MapInArrow" in plan]
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId))
     assert len(jobs) == 3 + len(plans)
+
+
+def test_a_query_whose_local_directories_are_new_starts_without_asking_spark_for_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(spark, tmp_path)
+    files.put((1, "a"))
+    events = lc.disordered(files.stream("time timestamp, key string"), time="time", key="key")
+    # A session is asked once where paths without a scheme are.
+    assert local_path(spark, str(tmp_path)) == tmp_path
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        for name in ("load", "parquet", "text"):
+            patched.setattr(DataFrameReader, name, refuse)
+        query = events.sort(wait="5 seconds").start(
+            {"ready": f"{tmp_path}/ready", "late": f"{tmp_path}/late"},
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+        )
+    query.awaitTermination()
+
+    assert lc.read(spark, f"{tmp_path}/ready").count() == 0
 
 
 def test_a_micro_batch_whose_small_outputs_go_to_local_directories_is_one_job(

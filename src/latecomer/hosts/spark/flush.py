@@ -24,6 +24,7 @@ from latecomer.batch import Batch, decode
 from latecomer.errors import OptionError, StateFormatError, UnreadRowsError
 from latecomer.hosts.local import MemoryChunks
 from latecomer.hosts.spark.durable import offset_log
+from latecomer.hosts.spark.durable.ledger import is_missing
 from latecomer.hosts.spark.state_map import PIECE, STAGE, together
 from latecomer.plan import Plan
 
@@ -270,6 +271,8 @@ def _mark(spark: SparkSession, checkpoint: str, mark: str) -> None:
 
 
 def _has_mark(spark: SparkSession, checkpoint: str, mark: str) -> bool:
+    if is_missing(spark, f"{checkpoint}/{mark}"):
+        return False
     try:
         # On Spark Connect nothing is looked up before the columns are requested.
         return bool(spark.read.text(f"{checkpoint}/{mark}").columns)

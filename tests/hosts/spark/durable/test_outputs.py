@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import latecomer as lc
 from latecomer.errors import OptionError
+from latecomer.hosts.spark.declared import read_schema
 from latecomer.hosts.spark.durable.ledger import Ledger
 from latecomer.hosts.spark.durable.outputs import adopt, check, clean, write
 from latecomer.hosts.spark.durable.owner import Owner, known_ids
+from latecomer.hosts.spark.durable.parquet import ParquetWriter
+from latecomer.hosts.spark.local_rows import LocalRows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +55,20 @@ def test_a_batch_is_seen_once_and_as_a_whole(spark: SparkSession, tmp_path: Path
     plain = spark.read.parquet(path)
     assert plain.columns == ["id", "batch", "attempt"]
     assert plain.count() == 12
+
+
+def test_rows_that_the_driver_writes_itself_do_not_become_a_dataframe(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{tmp_path}/out"
+    adopt(spark, path, FIRST)
+    rows = LocalRows.of(spark, pa.table({"id": [1, 2, 3]}), read_schema("id long"))
+
+    with monkeypatch.context() as patched:
+        patched.delattr(LocalRows, "frame")
+        write(rows, path, 0, FIRST, ParquetWriter.of(spark))
+
+    assert seen(spark, path) == {0: 3}
 
 
 def test_old_micro_batches_can_be_moved_away_together_with_their_records(

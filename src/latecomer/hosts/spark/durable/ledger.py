@@ -81,6 +81,15 @@ def local_path(spark: SparkSession, path: str) -> Path | None:
     return Path("/" + unquote(rest).lstrip("/")) if colon else None
 
 
+def is_missing(spark: SparkSession, path: str) -> bool:
+    """Return True if this process can see that a path does not exist.
+
+    Spark would have to plan a query to find out, and in some cases run a job.
+    """
+    place = local_path(spark, path)
+    return place is not None and not place.exists()
+
+
 class Ledger:
     """The records of one directory."""
 

@@ -12,9 +12,13 @@ import json
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from latecomer.hosts.spark.durable.ledger import is_missing
+
 
 def entries(spark: SparkSession, checkpoint: str, log: str) -> dict[int, list[str]]:
     """Return the lines of each entry of a log, by the number of its micro-batch."""
+    if is_missing(spark, f"{checkpoint}/{log}"):
+        return {}
     try:
         # As an option, `wholetext` would be overwritten by the default of the argument.
         files = spark.read.text(f"{checkpoint}/{log}", wholetext=True)

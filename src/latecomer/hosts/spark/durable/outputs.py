@@ -23,7 +23,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.ledger import Ledger, is_missing
 from latecomer.hosts.spark.durable.owner import Owner, known_ids, rank
 from latecomer.hosts.spark.durable.parquet import ParquetWriter
 from latecomer.hosts.spark.local_rows import LocalRows
@@ -75,13 +75,14 @@ def write(
     part = f"{BATCH}={number}/{ATTEMPT}={owner.attempt}"
     spark = rows.spark if isinstance(rows, LocalRows) else rows.sparkSession
     ledger = Ledger(spark, _records(path), owner.places)
-    is_written = False
-    if isinstance(rows, LocalRows):
-        if writer is not None and ledger.local is not None:
-            is_written = writer.write(rows, ledger.local.parent / part)
-        rows = rows.frame()
-    if not is_written:
-        rows.write.mode("overwrite").parquet(f"{path}/{part}")
+    if not (
+        isinstance(rows, LocalRows)
+        and writer is not None
+        and ledger.local is not None
+        and writer.write(rows, ledger.local.parent / part)
+    ):
+        df = rows.frame() if isinstance(rows, LocalRows) else rows
+        df.write.mode("overwrite").parquet(f"{path}/{part}")
     record = {
         "checkpoint": owner.id,
         BATCH: number,
@@ -141,6 +142,8 @@ def read(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _has_files(spark: SparkSession, path: str) -> bool:
+    if is_missing(spark, path):
+        return False
     try:
         return bool(spark.read.parquet(path).columns)
     except AnalysisException as error:

@@ -31,7 +31,7 @@ from latecomer.errors import StateFormatError
 from latecomer.hosts.differences import changed, changed_operators
 from latecomer.hosts.identity import changes, column_changes, identity, named_columns
 from latecomer.hosts.spark.columns import arrow_schema, partitions
-from latecomer.hosts.spark.durable.ledger import Ledger
+from latecomer.hosts.spark.durable.ledger import Ledger, is_missing
 from latecomer.hosts.spark.flush import has_states
 from latecomer.operators.optimistic.items import HIDDEN
 from latecomer.plan import Plan
@@ -137,7 +137,7 @@ def check_query(
     """
     records = _records(spark, checkpoint)
     if not records:
-        if has_states(spark, checkpoint):
+        if not is_missing(spark, f"{checkpoint}/state") and has_states(spark, checkpoint):
             raise StateFormatError(
                 f'the checkpoint "{checkpoint}" holds state but no record of its query: start() of '
                 "this release did not create it. Older releases used a clock in Spark that is "
