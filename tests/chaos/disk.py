@@ -157,6 +157,10 @@ class DiskPath:
     def is_file(self) -> bool:
         return self._path in self.disk.files
 
+    def exists(self) -> bool:
+        is_directory = self._path in self.disk.directories or bool(self.disk.below(self._path))
+        return is_directory or self.is_file()
+
     def rglob(self, _pattern: str) -> Iterator[DiskPath]:
         return map(type(self), self.disk.below(self._path))
 
