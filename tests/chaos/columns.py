@@ -81,14 +81,6 @@ def current_timestamp() -> Column:
     return Column(lambda rows, now: pa.repeat(pa.scalar(now, pa.int64()), rows.num_rows), "now")
 
 
-def struct(*columns: Column) -> Column:
-    def of(rows: pa.Table, now: int) -> pa.StructArray:
-        values = [each.of(rows, now) for each in columns]
-        return pa.StructArray.from_arrays(values, [each.name for each in columns])
-
-    return Column(of, "of several")
-
-
 def _element_wise(how: Callable[..., Any]) -> Callable[..., Column]:
     def made(*columns: Column) -> Column:
         return Column(
@@ -102,7 +94,6 @@ FUNCTIONS = SimpleNamespace(
     col=col,
     lit=lit,
     least=_element_wise(pc.min_element_wise),
-    struct=struct,
     greatest=_element_wise(pc.max_element_wise),
     current_timestamp=current_timestamp,
     # Instants are already microseconds here.
