@@ -8,7 +8,7 @@
     rows        comparisons: our value, the other value, and whether that is a loss
     plots       figures as separate files, in light and dark
     sections/   the parts of the page, one paper or one question each
-    claims      the numbers in the README, and the lines that prove them
+    claims      the numbers in sentences of pages, and the lines that prove them
     page        the whole page
 
     python -m benchmarks.book [NAME…] [--quick] [--json] [--list] [--write]

@@ -34,19 +34,15 @@ def main() -> int:
 
 
 def fill(results: Results) -> None:
-    """Write numbers into the README and into the tables of other pages."""
-    readme = ROOT / "README.md"
-    text = before = readme.read_text()
-    for claim in claims.README:
-        text = claim.written(text, results)
-    changed = {readme: text} if text != before else {}
-    for page in tables.pages():
-        before = page.read_text()
-        if (text := tables.filled(before, results)) != before:
-            changed[page] = text
-    for path, text in changed.items():
-        path.write_text(text)
-        say(f"written: {path}; read the sentences beside its numbers again")
+    """Write numbers into the sentences and tables of pages."""
+    for path in dict.fromkeys([*(ROOT / name for name in claims.PAGES), *tables.pages()]):
+        before = path.read_text()
+        text = tables.filled(before, results)
+        for claim in claims.PAGES.get(str(path.relative_to(ROOT)), ()):
+            text = claim.written(text, results)
+        if text != before:
+            path.write_text(text)
+            say(f"written: {path}; read the sentences beside its numbers again")
 
 
 def listed(*, is_json: bool) -> None:

@@ -6,7 +6,7 @@ A page marks the place of such a table, and `make bench` replaces the text betwe
     | ... |
     <!-- end of bench -->
 
-The numbers in the README's sentences are written by `benchmarks.book.claims`.
+Numbers in sentences are written by `benchmarks.book.claims`.
 """
 
 import re

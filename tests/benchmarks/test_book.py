@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import benchmarks
-from benchmarks.book import runner, tables
+from benchmarks.book import claims, runner, tables
 from benchmarks.book.__main__ import main
 from benchmarks.book.claims import README, Claim
 from benchmarks.book.page import PAGE, written
@@ -112,11 +112,19 @@ def test_numbers_are_written_into_words_that_are_broken_into_lines(tmp_path: Pat
     )
 
 
-@pytest.mark.parametrize("claim", README, ids=lambda claim: claim.words)
-def test_the_claims_of_the_readme_are_in_the_results(claim: object) -> None:
-    text = " ".join((ROOT / "README.md").read_text().split())
+def test_the_largest_number_counts_for_up_to(tmp_path: Path) -> None:
+    (tmp_path / "waits.jsonl").write_text('{"over": 2.5}\n{"over": 3.5}\n{"over": 1.5}\n')
+    claim = Claim("what", "up to {} times", "waits", "over", is_most=True)
 
-    assert claim.said(Results()) in text
+    assert claim.said(Results(tmp_path)) == "up to 3.5 times"
+
+
+@pytest.mark.parametrize("page", claims.PAGES)
+def test_the_claims_of_pages_are_in_the_results(page: str) -> None:
+    text = " ".join((ROOT / page).read_text().split())
+    said = [claim.said(Results()) for claim in claims.PAGES[page]]
+
+    assert [words for words in said if words not in text] == []
 
 
 def test_the_readme_claims_nothing_else() -> None:
