@@ -7,6 +7,7 @@ Queries read micro-batches of 1,000 rows from files, and write Parquet. Each run
     to_df        Latecomer's windowed count, written by the user's own writeStream
     aggregate    the same, started by start(), with ready and late rows
     buckets      the same, with states in buckets
+    upsert       the same, into a table that has the answer of each window and key
     sort         rows in order, started by start(), with ready and late rows
     window_join  two streams joined within a second
     optimistic   a changelog of running counts
@@ -109,6 +110,13 @@ def buckets(spark: SparkSession, work: Path) -> Any:
     return started(counted(rows_of(spark, work), "5 seconds"), work, states="buckets")
 
 
+def upsert(spark: SparkSession, work: Path) -> Any:
+    table = lc.upsert(f"{work}/out", key=["window", "key"])
+    counts = counted(rows_of(spark, work), "5 seconds")
+    outputs = {"ready": table, "late": f"{work}/late"}
+    return counts.start(outputs, checkpoint=f"{work}/checkpoint", trigger=NOW)
+
+
 def sort(spark: SparkSession, work: Path) -> Any:
     events = lc.disordered(rows_of(spark, work), time="time", key="key")
     return started(events.sort(wait="5 seconds"), work)
@@ -143,6 +151,7 @@ QUERIES: dict[str, Start] = {
     "to_df": to_df,
     "aggregate": aggregate,
     "buckets": buckets,
+    "upsert": upsert,
     "sort": sort,
     "window_join": window_join,
     "optimistic": optimistic,
@@ -166,6 +175,10 @@ def readable(work: Path) -> bool:
     for record in (work / "out/_latecomer").glob("[0-9]*-*"):
         number, attempt = record.name.split("-", 1)
         files = (work / f"out/batch={number}/attempt={attempt}").glob("*.parquet")
+        if any(pq.read_metadata(file).num_rows for file in files):
+            return True
+    for complete in (work / "out/rows").glob("*/_SUCCESS"):
+        files = complete.parent.rglob("*.parquet")
         if any(pq.read_metadata(file).num_rows for file in files):
             return True
     return False
