@@ -193,6 +193,8 @@ def test_a_declarative_pipeline_has_ready_and_late_rows_as_two_tables(tmp_path: 
         "JAVA_HOME": str(launcher_home(find_java())),
         "PYSPARK_PYTHON": sys.executable,
         "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        # As in tests/support/cluster_job.py: a free port instead of 15002, which may be in use.
+        "SPARK_TESTING": "1",
     }
 
     done = subprocess.run(

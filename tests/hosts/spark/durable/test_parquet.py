@@ -60,7 +60,9 @@ def setting(spark: SparkSession) -> Iterator[Set]:
     before = {name: spark.conf.get(name, None) for name in (KIND, CODEC)}
     yield spark.conf.set
     for name, value in before.items():
-        if value is not None:
+        if value is None:
+            spark.conf.unset(name)
+        else:
             spark.conf.set(name, value)
 
 
