@@ -2,8 +2,8 @@
 
     {"in": 512, "delay_0": 500, "delay_1000": 12, "rows_held": 40, "newest": 1789…}
 
-`hosts.tally` says what the counts are and how they add up. Spark adds them up for the progress of
-the query (`progress`), and the driver for the totals of its checkpoint (`durable.totals`).
+`hosts.tally` says what the counts are and adds them up: for the progress of the query (`progress`),
+and for the totals of its checkpoint (`durable.totals`).
 
 The number of held rows is reported as a change, because most buckets may sleep in a micro-batch:
 the sum of all changes is the number of rows held now.
