@@ -44,6 +44,19 @@ def test_a_row_comes_out_once_for_each_wait_that_it_was_in_time_for() -> None:
     assert leveler.held == 0
 
 
+def test_rows_that_are_late_are_not_counted() -> None:
+    leveler = LEVELS.start_clocked(SCHEMA, MemoryChunks())
+    late = np.array([False, False, True])
+    leveler.push(rows((8, "a", 0), (5, "b", 0), (2, "c", 0)), way([NEVER], [4]), late)
+
+    emission = leveler.advance(way([4], [9]))
+
+    # The first watermark was at 7, so the row at 5 was in time for the second wait only.
+    assert emission.in_time == (1, 1)
+    assert emission.ready["name"].to_pylist() == ["a", "b", "a"]
+    assert leveler.advance(way([9], [10])).in_time == ()
+
+
 def test_each_wait_of_a_key_has_a_slot_of_its_own() -> None:
     sorter = EachWait(LEVELS.by, LEVELS.waits).start_clocked(SLOTTED, MemoryChunks())
     sorter.push(rows((8, "a", 0), (5, "b", 0), (2, "c", 1)), way([NEVER, NEVER], [4, NEVER]))

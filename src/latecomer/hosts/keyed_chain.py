@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, concat
+from latecomer.batch import Batch, Mask, Positions, concat
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.source_clocks import promised
 from latecomer.clock.watermark import Clock
@@ -102,9 +102,9 @@ class KeyedChain:
             (rows,) = arranged(self._plan, 0, [rows], self._schema)
             self._push(rows, self._clocks.find(rows))
         elif is_late.any():
-            late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
-            self._push(rows, keys[~is_late])
-            yield from self._late(late, keys[is_late], clock)
+            if not is_late.all():
+                self._push(rows, keys, is_late)
+            yield from self._late(rows.filter(pa.array(is_late)), keys[is_late], clock)
         else:
             self._push(rows, keys)
         self._clocks.hear(keys, times, clock)
@@ -130,11 +130,12 @@ class KeyedChain:
         others = (follower.save() for follower in self._followers.values())
         return joined([self._clocks.save(), self._operator.save(), *others])
 
-    def _push(self, rows: Batch, keys: Positions) -> None:
+    def _push(self, rows: Batch, keys: Positions, is_late: Mask | None = None) -> None:
         if rows.num_rows:
-            self._clocks.hold(keys, self._time.micros(rows))
+            times = self._time.micros(rows)
+            self._clocks.hold(keys, times if is_late is None else np.where(is_late, NEVER, times))
             slots = pa.array(self._clocks.slots[keys])
-            self._operator.push(rows.append_column(SLOT, slots), self._clocks.way)
+            self._operator.push(rows.append_column(SLOT, slots), self._clocks.way, is_late)
 
     def _released(self) -> Iterator[Output]:
         way = self._clocks.way

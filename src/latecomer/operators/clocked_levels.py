@@ -21,13 +21,13 @@ from latecomer.batch import concat
 from latecomer.operators.aggregates.summary import SLOT
 from latecomer.operators.base import Chunks, Emission
 from latecomer.operators.clocked_sort import ClockedSorter
-from latecomer.operators.levels import Levels, in_time, leads, told
+from latecomer.operators.levels import Levels, leads, told
 from latecomer.time import wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latecomer.batch import Batch
+    from latecomer.batch import Batch, Mask
     from latecomer.operators.ways import KeyWays
     from latecomer.time import TimeColumn
 
@@ -44,22 +44,19 @@ class ClockedSlotter(ClockedSorter):
         waits: Sequence[int],
     ) -> None:
         super().__init__(by, schema, chunks, saved, leads(waits))
-        self._in_time = np.zeros(len(waits), np.int64)
 
-    def push(self, rows: Batch, way: KeyWays) -> None:
-        """Keep rows for the `advance` that follows; none is late for the last wait."""
-        super().push(rows, way)
-        times = self._by.micros(rows)
-        watermarks = (way.ahead(lead).now(rows) for lead in self._leads)
-        late = [int(np.count_nonzero(times < each)) for each in watermarks]
-        self._in_time += in_time(rows.num_rows, late)
+    def push(self, rows: Batch, way: KeyWays, is_late: Mask | None = None) -> None:
+        """Keep rows for the `advance` that follows, which skips those that are late."""
+        super().push(rows, way, is_late)
+        late = 0 if is_late is None else np.count_nonzero(is_late)
+        self._in_time[-1] += rows.num_rows - late
 
     def advance(self, way: KeyWays) -> Emission:
         """Release what is due, level by level."""
         ready = self._told(self._released(way))
-        counts = tuple(self._in_time.tolist()) if self._in_time.any() else ()
+        counts = np.diff(self._in_time, prepend=0).tolist() if self._in_time[-1] else ()
         self._in_time[:] = 0
-        return Emission(ready, self._schema.empty_table(), counts)
+        return Emission(ready, self._schema.empty_table(), tuple(counts))
 
     def _told(self, levels: Sequence[Batch]) -> Batch:
         """Return the rows of all levels, with the slot of their key and wait."""
