@@ -2,9 +2,7 @@
 
 On the local host: rows in order of arrival, in ten batches of one size, spread evenly over more and
 more keys. Counts in windows of ten seconds and sorts have one operator for all keys, also with
-`distinct`, a pattern or operators on lifetimes behind the sort. A sort with two waits, with
-`until_next` behind each, represents all other plans: each key with rows in a batch runs operators
-of its own, so the cost is per key and batch, not per row.
+`distinct`, a pattern or operators on lifetimes behind the sort, and with several waits.
 
     python -m benchmarks.clocks [--rows 1000000] [--json]
 """
@@ -41,8 +39,6 @@ from latecomer.time import TimeColumn
 SECOND = 1_000_000
 BATCHES = 10
 RUNS = 3
-MOST_APART = 100
-"""The greatest number of keys that are measured with operators for each key."""
 KEYS = (1, 10, 100, 1_000, 10_000)
 KEY = ("device",)
 TIME = TimeColumn("time")
@@ -64,7 +60,6 @@ OPERATORS = {
     "sort, pattern": (Sort(TIME), PAIRS),
     "two waits, until next": (Levels(TIME, (SECOND // 2, SECOND), UNTIL_NEXT),),
 }
-APART = ("two waits, until next",)
 
 
 def batches(rows: int, keys: int) -> list[pa.Table]:
@@ -101,8 +96,6 @@ def main() -> None:
     arguments = parser.parse_args()
     for name, keys in product(OPERATORS, KEYS):
         operators = OPERATORS[name]
-        if name in APART and keys > MOST_APART:
-            continue
         parts = batches(arguments.rows, keys)
         own = min(seconds(parts, operators, KEY) for _ in range(RUNS))
         one = min(seconds(parts, operators, ()) for _ in range(RUNS))

@@ -113,6 +113,8 @@ OPERATORS = """\
 Sort(by="time" in us)
 InOrder(by="time" in us)
 Levels(by="time" in us)
+EachWait(by="time" in us, waits=[0, 5])
+Unslotted()
 Levels(by="time" in us, then=[Lasting(time="time" in us, duration=10, columns=["key"]), SnapshotAggregate(summary={COUNT}), AsWindows(window="window" struct<start: int64, end: int64>, time="time" in us)])
 Distinct(time="time" in us, columns=["key", "value"], within=10, keyed=["key"])
 Aggregation(time="time" in us, windows=Windows(size=10, hop=4, origin=0), summaries=[{COUNT}])

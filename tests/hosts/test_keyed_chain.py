@@ -4,6 +4,7 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -189,6 +190,16 @@ CASES = {
     for name, operator in OPERATORS.items()
     for more in (FOLLOWERS if isinstance(operator, Sort) else [""])
 }
+CASES |= {
+    f"{name}{more} of each": (replace(OPERATORS[name], then=FOLLOWERS[more]), ())
+    for name, more in (
+        *product(["sort, three waits"], FOLLOWERS),
+        *product(["sort, two waits"], [", distinct", ", sliding", ", pattern"]),
+    )
+    # Behind several waits, the output of each is complete as far as its input is.
+    if more and all(each.passes(1) == 1 for each in FOLLOWERS[more])
+}
+"""Operators, and those behind them: after the only wait, or after each of several."""
 
 
 def plan(
@@ -427,12 +438,21 @@ def test_one_operator_serves_all_keys_where_it_can() -> None:
     assert chains(plan(mixed)) == 2
 
 
-@pytest.mark.parametrize(("more", "ready"), [(", filtered", [0, 1]), (", distinct", [0, 2])])
+@pytest.mark.parametrize(
+    ("name", "held", "ready"),
+    [
+        ("sort, filtered", 3, [0, 1]),
+        ("sort, distinct", 3, [0, 2]),
+        # Two values are held for the first wait.
+        ("sort, two waits, distinct of each", 5, [0, 2, 3, 4]),
+    ],
+)
 def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them(
-    more: str, ready: list[int]
+    name: str, held: int, ready: list[int]
 ) -> None:
     """In older checkpoints, a sort before a filter or `distinct` has operators for each key."""
-    spec = plan(Sort(TIME), *FOLLOWERS[more])
+    operator, others = CASES[name]
+    spec = plan(operator, *others)
     parts = batches([[(0, "a", 0), (9, "b", 0), (8, "b", 1)], [(20, "a", 0), (30, "b", 1)]])
     kept: dict[int, MemoryChunks] = defaultdict(MemoryChunks)
 
@@ -444,8 +464,9 @@ def test_a_checkpoint_with_operators_for_each_key_goes_on_with_them(
     again = RunningStage(spec, 0, None, kept.__getitem__, saved)
     outputs = [*again.step(after(1), [[parts[1]]])]
 
-    assert before.held == 3
-    assert sorted(i for o in outputs for i in o.batch["id"].to_pylist()) == ready
+    assert before.held == held
+    found = (output.batch for output in outputs if output.name == "ready")
+    assert sorted(i for rows in found for i in rows["id"].to_pylist()) == ready
 
 
 def test_a_checkpoint_is_carried_on_by_the_query_that_wrote_it() -> None:

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from latecomer import agg
-from latecomer.operators.aggregates.summary import Summary
+from latecomer.operators.aggregates.summary import SLOT, Summary
+from latecomer.operators.all_keys import EachWait, Unslotted
 from latecomer.operators.base import Operator
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.in_order import InOrder
@@ -48,6 +49,8 @@ EXAMPLES: list[tuple[Operator | Binary, pa.Schema]] = [
     (Sort(TIME), SCHEMA),
     (InOrder(TIME), SCHEMA),
     (Levels(TIME, (0, 5)), SCHEMA),
+    (EachWait(TIME, (0, 5)), SCHEMA),
+    (Unslotted(), SCHEMA.append(pa.field(SLOT, pa.int64()))),
     *((each, SCHEMA) for each in sliding(TIME, (0, 5), 10, COUNT, SCHEMA)),
     (Distinct(TIME, ("key", "value"), 10, ("key",)), SCHEMA),
     (HOPS, SCHEMA),

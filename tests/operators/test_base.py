@@ -23,7 +23,7 @@ from latecomer import agg
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import Summary
 from latecomer.operators.base import Operator, Responder, Running, Takes
-from latecomer.operators.clocked_levels import ClockedLeveler
+from latecomer.operators.clocked_levels import ClockedLeveler, ClockedSlotter
 from latecomer.operators.clocked_sort import ClockedSorter
 from latecomer.operators.distinct import Distinct
 from latecomer.operators.levels import Levels
@@ -63,6 +63,7 @@ def test_a_class_with_push_and_advance_is_a_running_operator() -> None:
 
     assert {kind for kind in found if not issubclass(kind, Running)} == {
         ClockedSorter,
+        ClockedSlotter,
         ClockedLeveler,
         ClockedAggregator,
     }
@@ -153,7 +154,8 @@ def test_keys_with_their_own_clocks_share_an_operator_if_no_state_is_of_two_of_t
     assert levels.clocked(("key",))
     assert isinstance(levels.start_clocked(SCHEMA, MemoryChunks()), ClockedLeveler)
     distinct = Distinct(TIME, ("key",), 5, ("key",))
-    assert not replace(levels, then=(distinct,)).clocked(("key",))
+    assert replace(levels, then=(distinct,)).clocked(("key",))
+    assert not replace(levels, then=(distinct,)).clocked(("key", "n"))
     with pytest.raises(TypeError, match="Distinct cannot serve keys"):
         distinct.start_clocked(SCHEMA, MemoryChunks())
 

@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from latecomer.hosts.local import MemoryChunks
 from latecomer.operators.aggregates.summary import SLOT
+from latecomer.operators.all_keys import EachWait
 from latecomer.operators.levels import Levels
 from latecomer.operators.ways import KeyWays
 from latecomer.time import NEVER, TimeColumn
@@ -41,3 +42,33 @@ def test_a_row_comes_out_once_for_each_wait_that_it_was_in_time_for() -> None:
     assert seen(first.ready) == [("c", "soon", False), ("a", "soon", False), ("b", "later", True)]
     assert seen(second.ready) == [("c", "later", True), ("a", "later", True)]
     assert leveler.held == 0
+
+
+def test_rows_that_are_late_are_not_counted() -> None:
+    leveler = LEVELS.start_clocked(SCHEMA, MemoryChunks())
+    late = np.array([False, False, True])
+    leveler.push(rows((8, "a", 0), (5, "b", 0), (2, "c", 0)), way([NEVER], [4]), late)
+
+    emission = leveler.advance(way([4], [9]))
+
+    # The first watermark was at 7, so the row at 5 was in time for the second wait only.
+    assert emission.in_time == (1, 1)
+    assert emission.ready["name"].to_pylist() == ["a", "b", "a"]
+    assert leveler.advance(way([9], [10])).in_time == ()
+
+
+def test_each_wait_of_a_key_has_a_slot_of_its_own() -> None:
+    sorter = EachWait(LEVELS.by, LEVELS.waits).start_clocked(SLOTTED, MemoryChunks())
+    sorter.push(rows((8, "a", 0), (5, "b", 0), (2, "c", 1)), way([NEVER, NEVER], [4, NEVER]))
+
+    found = [sorter.advance(way([4, NEVER], [5, -1])), sorter.advance(way([5, -1], [8, 2]))]
+
+    def seen(ready: pa.Table) -> list[tuple[str, int]]:
+        return [*zip(ready["name"].to_pylist(), ready[SLOT].to_pylist(), strict=True)]
+
+    # Two waits: the slots of key 0 are 0 and 1, and those of key 1 are 2 and 3.
+    assert [seen(emission.ready) for emission in found] == [
+        [("c", 2), ("a", 0), ("b", 1)],
+        [("c", 3), ("a", 1)],
+    ]
+    assert [emission.in_time for emission in found] == [(2, 1), ()]

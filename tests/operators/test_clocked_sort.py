@@ -69,6 +69,20 @@ def test_rows_that_are_due_when_they_come_are_never_written_down() -> None:
     assert not chunks.batches
 
 
+def test_rows_that_are_late_are_neither_released_nor_held() -> None:
+    sorter = SPEC.start_clocked(SCHEMA, MemoryChunks())
+    here = way([NEVER], [5])
+    sorter.push(rows((9, "c", 0)), here)
+    sorter.advance(here)
+    late = np.array([True, False, True, False])
+    sorter.push(rows((4, "x", 0), (8, "b", 0), (3, "y", 0), (12, "d", 0)), here, late)
+    sorter.push(rows((5, "a", 0)), here)
+
+    assert names(sorter.advance(way([5], [9]))) == "abc"
+    assert sorter.held == 1
+    assert names(sorter.advance(way([9], [12]))) == "d"
+
+
 def test_a_row_is_late_before_the_watermark_of_its_key_and_held_after_it() -> None:
     sorter = SPEC.start_clocked(SCHEMA, MemoryChunks())
 

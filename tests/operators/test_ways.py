@@ -42,6 +42,17 @@ def test_many_watermarks_move_ahead_as_one_does() -> None:
         assert before.tolist() == [ahead(int(mark), by) for mark in MARKS]
 
 
+def test_each_key_has_a_way_for_each_wait() -> None:
+    way = KeyWays(np.array([10, NEVER]), np.array([15, 3]))
+
+    each = way.each_ahead([4, 1, 0])
+
+    assert way.each_ahead([0]) is way
+    assert each.at(np.arange(6)).tolist() == [19, 16, 15, 7, 4, 3]
+    before, _ = each.of(pa.table({SLOT: np.arange(6)}))
+    assert before.tolist() == [14, 11, 10, NEVER, NEVER, NEVER]
+
+
 def test_the_way_behind_an_operator_is_as_far_as_its_output_is_complete() -> None:
     slots = np.arange(len(MARKS))
     for spec in (Shift(-4), Shift(4), Extend(-6), Quantize(10, 5, 2), Clip(6)):

@@ -100,7 +100,8 @@ class KeyClocks:
         found = self._known(rows)
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
-            keys = gather(rows.select(self._names), unknown)
+            keys = rows.select(self._names)
+            keys = keys if len(unknown) == rows.num_rows else gather(keys, unknown)
             first = first_rows(keys.columns, keys.num_rows)
             is_own = first == np.arange(len(first))
             found[unknown] = len(self.slots) + (np.cumsum(is_own) - 1)[first]
@@ -110,10 +111,12 @@ class KeyClocks:
     def _known(self, rows: Batch) -> Positions:
         """Return the position of each row's key, and -1 for keys that are new."""
         known = len(self.slots)
-        if len(self._names) == 1 and known and _is_text(self._keys.schema.field(0).type):
+        if not known:
+            return np.full(rows.num_rows, -1)
+        if len(self._names) == 1 and _is_text(self._keys.schema.field(0).type):
             (name,) = self._names
             found = pc.index_in(rows.column(name), self._keys.column(0).combine_chunks())
-            return np.asarray(found.fill_null(-1)).astype(np.int64)
+            return (found.fill_null(-1) if found.null_count else found).to_numpy().astype(np.int64)
         keys = pa.concat_tables([self._keys, rows.select(self._names)])
         first = first_rows(keys.columns, keys.num_rows)[known:]
         return np.where(first < known, first, -1)

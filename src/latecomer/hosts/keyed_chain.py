@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from latecomer.batch import Batch, Positions, concat
+from latecomer.batch import Batch, Mask, Positions, concat
 from latecomer.clock.key_clocks import KeyClocks
 from latecomer.clock.source_clocks import promised
 from latecomer.clock.watermark import Clock
@@ -30,9 +30,11 @@ from latecomer.hosts.envelope import joined, parts
 from latecomer.hosts.late import late_outputs, moved
 from latecomer.hosts.output import READY, Output
 from latecomer.operators.aggregates.summary import SLOT
+from latecomer.operators.all_keys import for_all_keys
 from latecomer.operators.base import Chunks, Running
+from latecomer.operators.levels import shares
 from latecomer.plan import Plan
-from latecomer.time import Times
+from latecomer.time import FOREVER, NEVER, Times
 
 if TYPE_CHECKING:
     from latecomer.operators.clocked import ClockFollower
@@ -54,30 +56,29 @@ class KeyedChain:
         self._schema = schema
         keys, *own = (None, None) if saved is None else parts(saved)
         self._clocks = KeyClocks(plan.clock, schema, chunks[-1], keys)
-        specs = plan.stages[0].operators
-        follows = [at for at, spec in enumerate(specs) if at and not spec.is_by_row]
-        self._last_follower = last = max(follows, default=-1)
-        if follows:
+        served = for_all_keys(plan.stages[0].operators, plan.clock.columns)
+        self._specs = specs = served.operators
+        self._leads = served.leads
+        if served.is_slotted:
             schema = pa.schema([*schema, pa.field(SLOT, pa.int64())])
-        slotted = (spec.with_slot(plan.clock.columns) for spec in specs[: max(last, 0) + 1])
-        self._specs = specs = (*slotted, *specs[max(last, 0) + 1 :])
+        chunks = [*shares(chunks[0], served.sharing), *chunks[1:]]
         self._operator = specs[0].start_clocked(schema, chunks[0], own[0])
         self._followers: dict[int, ClockFollower] = {}
         self._by_row: dict[int, Running] = {}
         self._ways: dict[int, KeyWays] = {}
         """The way of the watermarks that each follower was given last."""
-        written, way = dict(zip(follows, own[1:], strict=False)), self._clocks.way
+        follows = [at for at, spec in enumerate(specs) if at and not spec.is_by_row]
+        written = dict(zip(follows, own[1:], strict=False))
+        way = self._clocks.way.each_ahead(self._leads)
         for at, (before, spec) in enumerate(pairwise(specs), 1):
             schema = before.output_schema(schema)
-            if at - 1 == last:
-                schema = schema.remove(schema.get_field_index(SLOT))
             if at in follows:
                 self._ways[at] = way
                 self._followers[at] = spec.start_behind_clocks(
                     schema, chunks[at], way, written.get(at)
                 )
             else:
-                self._by_row[at] = spec.start(schema, chunks[at])
+                self._by_row[at] = spec.start(schema, chunks[0])
             way = way.through(spec)
 
     @property
@@ -101,9 +102,9 @@ class KeyedChain:
             (rows,) = arranged(self._plan, 0, [rows], self._schema)
             self._push(rows, self._clocks.find(rows))
         elif is_late.any():
-            late, rows = rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
-            self._push(rows, keys[~is_late])
-            yield from self._late(late, keys[is_late], clock)
+            if not is_late.all():
+                self._push(rows, keys, is_late)
+            yield from self._late(rows.filter(pa.array(is_late)), keys[is_late], clock)
         else:
             self._push(rows, keys)
         self._clocks.hear(keys, times, clock)
@@ -129,16 +130,17 @@ class KeyedChain:
         others = (follower.save() for follower in self._followers.values())
         return joined([self._clocks.save(), self._operator.save(), *others])
 
-    def _push(self, rows: Batch, keys: Positions) -> None:
+    def _push(self, rows: Batch, keys: Positions, is_late: Mask | None = None) -> None:
         if rows.num_rows:
-            self._clocks.hold(keys, self._time.micros(rows))
+            times = self._time.micros(rows)
+            self._clocks.hold(keys, times if is_late is None else np.where(is_late, NEVER, times))
             slots = pa.array(self._clocks.slots[keys])
-            self._operator.push(rows.append_column(SLOT, slots), self._clocks.way)
+            self._operator.push(rows.append_column(SLOT, slots), self._clocks.way, is_late)
 
     def _released(self) -> Iterator[Output]:
         way = self._clocks.way
         emission = self._operator.advance(way)
-        ready = emission.ready
+        ready, way = emission.ready, way.each_ahead(self._leads)
         for at, spec in enumerate(self._specs[1:], 1):
             follower = self._followers.get(at)
             if ready.num_rows:
@@ -147,8 +149,6 @@ class KeyedChain:
                 self._ways[at] = way
                 passed = follower.follow(way).ready
                 ready = pa.concat_tables([ready, passed]) if ready.num_rows else passed
-            if at == self._last_follower and ready.num_rows:
-                ready = ready.drop_columns(SLOT)
             way = way.through(spec)
         if ready.num_rows:
             yield Output(READY, ready.num_rows, ready)
@@ -162,12 +162,17 @@ class KeyedChain:
         `times` are those of the latest rows of the keys.
         """
         due, now = self._operator.last_due(times), self._clocks.way.at(slots)
+        waits = len(self._leads)
+        each = (slots[:, np.newaxis] * waits + np.arange(waits)).ravel()
         for at, follower in self._followers.items():
-            own = follower.last_due(slots)
-            is_first = (due <= now) & (own > self._ways[at].at(slots))
+            own = follower.last_due(each)
+            is_held = own > self._ways[at].at(each)
             for spec in reversed(self._specs[1:at]):
                 own = spec.needed(own)
-            due = np.where(is_first, own, due)
+            is_bound = (own == NEVER) | (own == FOREVER)
+            own = np.where(is_bound, own, own - np.tile(self._leads, len(slots)))
+            own = np.where(is_held, own, NEVER).reshape(-1, waits).max(axis=1)
+            due = np.where((due <= now) & (own > NEVER), own, due)
         return due
 
     def _late(self, rows: Batch, keys: Positions, clock: Clock) -> Iterator[Output]:

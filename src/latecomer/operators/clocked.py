@@ -27,8 +27,8 @@ class RunningClocked(Protocol):
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         """Mark the rows that are late, given the watermark of each."""
 
-    def push(self, rows: Batch, way: KeyWays) -> None:
-        """Take in rows, none of them late. `way` is that of the last `advance`."""
+    def push(self, rows: Batch, way: KeyWays, is_late: Mask | None = None) -> None:
+        """Take in rows, except those that are late. `way` is that of the last `advance`."""
 
     def advance(self, way: KeyWays) -> Emission:
         """Move all watermarks, and release what they pass."""

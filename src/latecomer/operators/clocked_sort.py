@@ -62,7 +62,10 @@ class ClockedSorter:
         self._leaves = Leaves(
             chunks, *numbering, by=by.micros, read=lambda rows: carried(rows, held, by)
         )
-        self._pushed: list[Batch] = []
+        self._pushed: list[tuple[Batch, Mask | None]] = []
+        """Rows that came, and which of them are late, if any is."""
+        self._in_time = np.zeros(len(leads), np.int64)
+        """Number of rows that came in time for each of several waits."""
 
     @property
     def held(self) -> int:
@@ -71,9 +74,9 @@ class ClockedSorter:
     def is_late(self, rows: Batch, watermarks: Times) -> Mask:
         return self._by.micros(rows) < watermarks
 
-    def push(self, rows: Batch, way: KeyWays) -> None:
-        """Keep rows for the `advance` that follows; none is late."""
-        self._pushed.append(rows)
+    def push(self, rows: Batch, way: KeyWays, is_late: Mask | None = None) -> None:
+        """Keep rows for the `advance` that follows, which skips those that are late."""
+        self._pushed.append((rows, is_late))
 
     def advance(self, way: KeyWays) -> Emission:
         """Release, in order, every row up to the watermark of its key."""
@@ -82,11 +85,15 @@ class ClockedSorter:
     def _released(self, way: KeyWays) -> list[Batch]:
         """Return the rows released for each wait; `way` is that of the watermarks of the last."""
         early = []
-        for each in (way.ahead(lead) for lead in self._leads[:-1]):
+        for level, lead in enumerate(self._leads[:-1]):
+            each = way.ahead(lead)
             parts = self._early(each)
-            for rows in self._pushed:
+            for rows, _ in self._pushed:
+                # A row that is late for the last wait is late for all.
                 times, (before, now) = self._by.micros(rows), each.of(rows)
-                parts.append((rows, np.flatnonzero((times >= before) & (times <= now))))
+                is_in_time = times >= before
+                self._in_time[level] += np.count_nonzero(is_in_time)
+                parts.append((rows, np.flatnonzero(is_in_time & (times <= now))))
             early.append(self._picked(parts))
         return [*early, self._last(way)]
 
@@ -94,16 +101,22 @@ class ClockedSorter:
         """Return the rows released for the last wait, and hold the others."""
         # The rest of a leaf is held together with rows that came, so it is copied only once.
         taken = self._leaves.take_leaves(_passed(way), lambda rows: self._is_due(rows, way))
-        parts, self._pushed = [*taken, *self._pushed], []
+        pushed, self._pushed = self._pushed, []
+        parts = [*taken, *(rows for rows, _ in pushed)]
         if not parts:
             return self._schema.empty_table()
-        # No row is late for the last wait.
         rows = concat(parts, parts[-1].schema)
-        order, is_due = stable_order(self._by.micros(rows)), self._is_due(rows, way)
-        is_due = is_due[order]
-        if not is_due.all():
-            self._leaves.add(gather(rows, order[~is_due]), self._in_order)
-        return gather(rows.select(self._schema.names), order[is_due])
+        times, is_due = self._by.micros(rows), self._is_due(rows, way)
+        is_held = ~is_due
+        start = sum(part.num_rows for part in taken)
+        for part, is_late in pushed:
+            if is_late is not None:
+                # Rows that are late are due, and not released.
+                is_due[start : start + part.num_rows] &= ~is_late
+            start += part.num_rows
+        if is_held.any():
+            self._leaves.add(_sorted(rows, times, is_held), self._in_order)
+        return _sorted(rows.select(self._schema.names), times, is_due)
 
     def _early(self, way: KeyWays) -> list[tuple[Batch, Positions]]:
         """Find the held rows that watermarks pass on their way; they stay held."""
@@ -139,7 +152,14 @@ class ClockedSorter:
         return json.dumps(self._leaves.save()).encode()
 
     def _in_order(self, rows: Batch) -> Batch:
-        return gather(rows, stable_order(self._by.micros(rows)))
+        times = self._by.micros(rows)
+        return rows if (times[1:] >= times[:-1]).all() else gather(rows, stable_order(times))
+
+
+def _sorted(rows: Batch, times: Times, which: Mask) -> Batch:
+    """Return the rows that are marked, in order of their times."""
+    at = np.flatnonzero(which)
+    return gather(rows, at[stable_order(times[at])])
 
 
 def _passed(way: KeyWays) -> Callable[[Leaf], bool]:

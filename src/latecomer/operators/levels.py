@@ -93,8 +93,8 @@ class Levels(Operator):
         return pa.schema([*schema, *LEVEL_FIELDS])
 
     def clocked(self, columns: tuple[str, ...]) -> bool:
-        """Return True if no operator is behind the sorts, which can serve any keys."""
-        return not self.then
+        """Return True if the operators behind the sorts can; sorts can serve any keys."""
+        return all(each.is_by_row or each.follows_clocks(columns) for each in self.then)
 
     def start_clocked(
         self, schema: pa.Schema, chunks: Chunks, saved: bytes | None = None
@@ -126,10 +126,7 @@ class Leveler(Running):
         count, width = len(spec.waits), 1 + len(spec.then)
         saves = _parts(saved, count, width)
         # Each operator of each level has chunks of its own.
-        own = [
-            [_Share(_Share(chunks, level, count), at, width) for at in range(width)]
-            for level in range(count)
-        ]
+        own = [shares(level, width) for level in shares(chunks, count)]
         self._sorters = start_levels(
             Sort(spec.by), schema, [each[0] for each in own], [part[0] for part in saves]
         )
@@ -275,6 +272,16 @@ def ahead(watermark: int, by: int) -> int:
     if watermark in (NEVER, FOREVER):
         return watermark
     return min(watermark + by, FOREVER)
+
+
+def shares(chunks: Chunks, count: int) -> list[Chunks]:
+    """Return chunks for each of several operators or levels that share a set of chunks."""
+    return [_Share(chunks, at, count) for at in range(count)]
+
+
+def leads(waits: Sequence[int]) -> list[int]:
+    """Return how far the watermark of each wait is ahead of that of the last one."""
+    return [waits[-1] - wait for wait in waits]
 
 
 class _Share:

@@ -24,6 +24,8 @@ from latecomer.operators.levels import ahead
 from latecomer.time import FOREVER, NEVER, Times
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from latecomer.operators.base import Operator
 
 
@@ -92,6 +94,13 @@ class KeyWays:
         if not by:
             return self
         return KeyWays(_ahead(self._before, by), _ahead(self._now, by))
+
+    def each_ahead(self, leads: Sequence[int]) -> KeyWays:
+        """Return several ways for each slot, side by side, each moved ahead by one of `leads`."""
+        if not any(leads):
+            return self
+        ways = (self._before, self._now)
+        return KeyWays(*(np.ravel([_ahead(way, by) for by in leads], "F") for way in ways))
 
     @property
     def is_final(self) -> bool:

@@ -62,6 +62,11 @@ QUERIES: dict[str, Query] = {
     "at several waits": lambda df: rows(df, ["0 s", "6 s", "15 s"]).detect(
         X_THEN_Y, within="5 seconds"
     ),
+    "at several waits, with a clock for each user": lambda df: (
+        lc.disordered(df, time="time", key="user", clock="key")
+        .sort(wait=["0 s", "6 s", "15 s"])
+        .detect(X_THEN_Y, within="5 seconds")
+    ),
     "a condition on both": lambda df: (
         rows(df)
         .detect(DEARER, within="9 seconds", by=["user", "price"], overlap=False)

@@ -57,6 +57,14 @@ def test_rows_in_time_are_counted_as_windows_close() -> None:
     assert running.advance(way([5], [10])).in_time == (2,)
 
 
+def test_rows_that_are_late_are_in_no_window() -> None:
+    running = SPEC.start_clocked(SCHEMA, MemoryChunks())
+    here = way([NEVER], [5])
+    running.push(rows((7, "a", 0), (8, "a", 0), (9, "a", 0)), here, np.array([False, True, False]))
+
+    assert told(running.advance(way([5], [10]))) == [(0, "a", 2)]
+
+
 def test_a_row_is_late_once_its_window_has_closed_for_its_key() -> None:
     running = SPEC.start_clocked(SCHEMA, MemoryChunks())
     given = rows((9, "a", 0), (10, "a", 0))

@@ -12,8 +12,8 @@ key has a chain, which is driven by the clock of the key. No other key can move 
 becomes due in a micro-batch is emitted in it, not in the next one.
 
 A chain for each key is slow. For most plans `hosts.keyed_chain` gives the same results with each
-operator once for all keys. Chains are left where streams meet, for optimistic steps, for operators
-behind a sort with several waits, and for states that were saved with them.
+operator once for all keys. Chains are left where streams meet, for optimistic steps, and for states
+that were saved with them.
 
 **Silent keys** keep their rows for as long as they are silent, unless the stream has `idle`. Then,
 if a key has had no newer row for that long by the wall clock, its clock goes on by itself, as fast

@@ -40,8 +40,9 @@ class ClockedAggregator:
         is_late = self._spec.is_late(rows, watermarks)
         return np.zeros(rows.num_rows, np.bool_) if is_late is None else is_late
 
-    def push(self, rows: Batch, way: KeyWays) -> None:
-        states = self._spec.partial(rows)
+    def push(self, rows: Batch, way: KeyWays, is_late: Mask | None = None) -> None:
+        in_time = rows if is_late is None else rows.filter(pa.array(~is_late))
+        states = self._spec.partial(in_time)
         self._states.add(states, way.of(states)[1])
 
     def advance(self, way: KeyWays) -> Emission:
