@@ -179,7 +179,7 @@ def questions(other: pa.Table) -> dict[str, tuple[Run, Run | None]]:
         "sliding sum, by key": (sliding(("key",), LONG, agg.sum("value")), None),
         "sliding max, by key": (sliding(("key",), LONG, agg.max("value")), None),
         "until next": (
-            chained(Lifetimes(TIME), UntilNext(("key",))),
+            chained(Lifetimes(TIME), Alter(None), UntilNext(("key",))),
             polars(lambda df: df.with_columns(pl.col("time").shift(-1).over("key").alias("end"))),
         ),
         "session": (
