@@ -3,7 +3,7 @@
 Each query of `benchmarks.temporal` runs twice, and the second time one quantity is doubled. The
 ratio of the two processor times is printed: 2 is linear, and `LIMIT` leaves room for noise. The
 first batch finds nothing held and may cost half as much as each later one, so queries have at least
-eight batches: then 2.07 is linear, and with four it was 2.17.
+eight batches: then 2.07 is linear, and with four it was 2.14.
 
     events     twice as many rows, over twice the time
     keys       as many rows, with 500,000 keys and with 1,000,000
