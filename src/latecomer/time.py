@@ -284,7 +284,7 @@ class TimeColumn:
         return values * factor
 
     def _column(self, batch: pa.Table) -> pa.ChunkedArray:
-        if self.name not in batch.schema.names:
+        if batch.schema.get_field_index(self.name) < 0:
             names = ", ".join(f'"{name}"' for name in batch.schema.names)
             message = f'no column "{self.name}"; the rows have {names}.'
             raise ColumnNotFoundError(message)

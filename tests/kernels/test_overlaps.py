@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latecomer.kernels.overlaps import overlapping, uncovered
+from latecomer.kernels.overlaps import LISTS, linked, overlapping, uncovered
 
 Row = tuple[int, int, int, bool]
 
@@ -21,6 +21,10 @@ def pairs(left: list[Row], right: list[Row], *, with_old: bool = False) -> list[
     codes, starts, ends, _ = np.array([*left, *right], np.int64).reshape(-1, 4).T.copy()
     old = np.array([*(sum(row[3] for row in side) for side in (left, right)), with_old])
     found = overlapping(codes, starts, ends, 3, old, len(left))
+    # So many rows that their numbers need 64 bits would not fit into a test.
+    wide = np.empty(len(codes) + 3 * int(LISTS), np.uint64)
+    for one, other in zip(found, linked(codes, starts, ends, old, len(left), wide), strict=True):
+        assert one.tolist() == other.tolist()
     return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 

@@ -33,7 +33,7 @@ def place_one_by_one(events: list[int], tails: list[int]) -> list[list[int]]:
 @given(piece=times.map(sorted), tails=st.sets(st.integers(-20, 20), max_size=8))
 def test_a_piece_is_cut_where_its_events_would_have_gone(piece: list[int], tails: set[int]) -> None:
     falling = sorted(tails, reverse=True)
-    cuts = cuts_at_tails(np.array(piece, np.int64), np.array(falling, np.int64)).tolist()
-    parts = [piece[cuts[-2 - i] : cuts[-1 - i]] for i in range(len(falling) + 1)]
+    cuts = cuts_at_tails(np.array(piece, np.int64), falling)
+    parts = [piece[cuts[i + 1] : cuts[i]] for i in range(len(falling) + 1)]
 
     assert parts == place_one_by_one(piece, falling)

@@ -53,9 +53,11 @@ def stable_order(times: Times) -> Positions:
     pieces = 1 + int(np.count_nonzero(times[1:] < times[:-1]))
     if pieces == 1:
         return np.arange(len(times))
+    if pieces <= FEW_PIECES or len(times) < FEW_ROWS:
+        return np.argsort(times, kind="stable")
     low, bits = span(times)
     shift = index_bits(len(times))
-    if pieces <= FEW_PIECES or len(times) < FEW_ROWS or bits + shift > WORD_BITS:
+    if bits + shift > WORD_BITS:
         return np.argsort(times, kind="stable")
     if is_compiler_worth_it():
         from latecomer.kernels.radix import radix_order

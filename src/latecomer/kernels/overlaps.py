@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from latecomer.batch import Positions
-from latecomer.kernels.jit import kernel
+from latecomer.kernels.jit import inner_kernel, kernel
 from latecomer.time import Times
 
-Unsigned = npt.NDArray[np.uint64]
+Unsigned = npt.NDArray[np.unsignedinteger]
 NONE = np.uint64(2**64 - 1)
 """No row. As a signed number it is -1."""
+LIST, LISTS = np.uint64(3), np.uint64(6)
+"""How many numbers describe a list of rows, and both lists of a key."""
 
 
-@kernel
 def overlapping(
     codes: Positions, starts: Times, ends: Times, count: int, old: Positions, rights: int
 ) -> tuple[Positions, Positions]:
@@ -45,20 +46,36 @@ def overlapping(
 
     Cost: O(n + count + pairs).
     """
-    rows = len(codes)
-    # After the links of rows comes one link for each list, which leads to its first row.
-    links = np.full(rows + 2 * count, NONE)
-    tails = (rows + np.arange(2 * count)).view(np.uint64)
-    sizes, done = np.zeros(2 * count, np.int64), np.array([0, rights, 0])
+    # With many keys each look at a list misses the caches, so all of a key's is in one place.
+    size = len(codes) + int(LISTS) * count
+    is_small = size < np.iinfo(np.uint32).max
+    links: Unsigned = np.empty(size, np.uint32) if is_small else np.empty(size, np.uint64)
+    return linked(codes, starts, ends, old, rights, links)
+
+
+@kernel
+def linked(
+    codes: Positions, starts: Times, ends: Times, old: Positions, rights: int, links: Unsigned
+) -> tuple[Positions, Positions]:
+    """Return what `overlapping` returns, given room for the lists of all keys."""
+    rows, done = len(codes), np.array([0, rights, 0])
+    for at in range(rows, len(links), np.int64(LIST)):
+        links[at], links[at + 1], links[at + 2] = no_row(links), at, 0
     lefts_found, rights_found = np.empty(rows + 1, np.uint64), np.empty(rows + 1, np.uint64)
-    lists, found = (links, tails, sizes), (lefts_found, rights_found)
+    found = (lefts_found, rights_found)
     keys, first_right = codes.view(np.uint64), np.uint64(rights)
-    while sweep(keys, starts, ends, old, first_right, lists, found, done):
+    while sweep(keys, starts, ends, old, first_right, links, found, done):
         lefts_found = np.append(lefts_found, np.empty_like(lefts_found))
         rights_found = np.append(rights_found, np.empty_like(rights_found))
         found = (lefts_found, rights_found)
     lefts, rights_of = lefts_found[: done[2]].copy(), rights_found[: done[2]].copy()
     return lefts.view(np.int64), rights_of.view(np.int64)
+
+
+@inner_kernel
+def no_row(links: Unsigned) -> np.uint64:
+    """Return the largest number that fits into `links`."""
+    return NONE >> np.uint64(64 - 8 * links.itemsize)
 
 
 @kernel
@@ -68,7 +85,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - what one pass of `overlapping` works on
     ends: Times,
     old: Positions,
     rights: np.uint64,
-    lists: tuple[Unsigned, Unsigned, Positions],
+    links: Unsigned,
     found: tuple[Unsigned, Unsigned],
     done: Positions,
 ) -> bool:
@@ -83,18 +100,19 @@ def sweep(  # noqa: PLR0913, PLR0917 - what one pass of `overlapping` works on
         ends: Where they end.
         old: The number of old rows of each stream.
         rights: Where the rows of the right stream begin.
-        lists: Three arrays: the next row after each row of a list, followed by the first row of
-            each list; the position of each list's last link; and the number of rows in each list.
-            List 2c has the left rows of code c, and list 2c + 1 the right ones.
+        links: The next row after each row of a list, and then three numbers for each list: its
+            first row, where its last link is, and its length. List 2c has the left rows of code c,
+            and list 2c + 1 the right ones. No row is the largest number.
         found: The arrays to write pairs to.
         done: The next left row, the next right row, and the number of pairs.
 
     Returns:
         True if more room is needed.
     """
-    links, tails, sizes = lists
     lefts_found, rights_found = found
-    one, rows, room = np.uint64(1), np.uint64(len(codes)), np.uint64(len(lefts_found))
+    none = no_row(links)
+    one, two = np.uint64(1), np.uint64(2)
+    rows, room = np.uint64(len(codes)), np.uint64(len(lefts_found))
     left, right, pairs = np.uint64(done[0]), np.uint64(done[1]), np.uint64(done[2])
     old_left, old_right = np.uint64(old[0]), np.uint64(old[1])
     needs_room = False
@@ -105,25 +123,27 @@ def sweep(  # noqa: PLR0913, PLR0917 - what one pass of `overlapping` works on
         new = right if is_right else left
         code = codes[new]
         if code != NONE:
-            mine, others = (code << one) + side, (code << one) + one - side
+            pair = rows + code * LISTS
+            mine, others = pair + side * LIST, pair + (one - side) * LIST
             if old[2] or new - side * rights >= (old_right if is_right else old_left):
-                if pairs + np.uint64(sizes[others]) > room:
+                if pairs + np.uint64(links[others + two]) > room:
                     needs_room = True
                     break
-                start, before, first = starts[new], rows + others, pairs
-                each = links[before]
-                while each != NONE:
-                    after, counts = links[each], ends[each] > start
+                start, before, first = starts[new], others, pairs
+                each = np.uint64(links[before])
+                while each != none:
+                    after, counts = np.uint64(links[each]), ends[each] > start
                     lefts_found[pairs] = each if is_right else new
                     rights_found[pairs] = (new if is_right else each) - rights
                     pairs += np.uint64(counts)
                     links[before] = each if counts else after
                     before = each if counts else before
                     each = after
-                tails[others], sizes[others] = before, pairs - first
-            links[tails[mine]] = new
-            tails[mine] = new
-            sizes[mine] += 1
+                links[others + one], links[others + two] = before, pairs - first
+            links[new] = none
+            links[links[mine + one]] = new
+            links[mine + one] = new
+            links[mine + two] += one
         left, right = left + one - side, right + side
     done[0], done[1], done[2] = left, right, pairs
     return needs_room

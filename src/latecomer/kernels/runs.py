@@ -3,6 +3,8 @@
 Functions take arrays and return positions. They know nothing of rows, chunks or state.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from latecomer.batch import Positions
@@ -15,7 +17,7 @@ def ascending_pieces(times: Times) -> Positions:
     return np.concatenate([np.zeros(1, np.int64), descents])
 
 
-def cuts_at_tails(piece: Times, tails: Times) -> Positions:
+def cuts_at_tails(piece: Times, tails: Sequence[int]) -> list[int]:
     """Return where to cut an ascending piece so that part `i` can be appended to run `i`.
 
     Paper: Impatience sort (Section III-B): an event goes to the first run whose tail is not
@@ -26,8 +28,8 @@ def cuts_at_tails(piece: Times, tails: Times) -> Positions:
         placing one of them does not change the tails that the next ones are compared with.
 
     Returns:
-        `len(tails) + 2` rising positions, read from the end: part `i` is
-        `piece[cuts[-2 - i] : cuts[-1 - i]]`, and part `len(tails)` starts a new run.
+        `len(tails) + 2` falling positions: part `i` is `piece[cuts[i + 1] : cuts[i]]`, and part
+        `len(tails)` starts a new run.
     """
-    inner = np.searchsorted(piece, tails[::-1], side="left")
-    return np.concatenate([np.zeros(1, np.int64), inner, np.full(1, len(piece))])
+    inner = piece.searchsorted(np.array(tails, np.int64), side="left").tolist()
+    return [len(piece), *inner, 0]

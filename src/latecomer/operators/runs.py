@@ -61,6 +61,9 @@ class Piece(NamedTuple):
     def shares(self, most_rows: int) -> Iterator[Piece]:
         """Cut the rows into shares of at most `most_rows` rows, each of which fits a chunk."""
         rows = len(self.times)
+        if 0 < rows <= most_rows and self.size <= CHUNK_BYTES:
+            yield self
+            return
         step = min(most_rows, max(1, CHUNK_BYTES * rows // max(1, self.size)))
         for start in range(0, rows, step):
             yield self.cut(start, min(start + step, rows))

@@ -176,10 +176,11 @@ class Sorter(Running):
                 rows of equal time.
         """
         fresh = self._take_fresh(self._watermark)
-        if not _is_disordered(fresh.times):
+        if fresh and not _is_disordered(_times(fresh)):
             self._place(fresh)
-            fresh = self._none
-        merged = self._merged([*others, *self._heads(self._runs, self._watermark), fresh])
+            fresh = []
+        heads = self._heads(self._runs, self._watermark) if self._runs else []
+        merged = self._merged([*others, *heads, *fresh])
         due = int(merged.times.searchsorted(self._watermark, side="right"))
         if due < len(merged.times):
             self._place_ascending(merged.kept(due, len(merged.times)))
@@ -189,6 +190,8 @@ class Sorter(Running):
 
     def stops(self, watermark: int) -> list[int]:
         """Split the way so that each `advance` releases at most about `RELEASE_BYTES`."""
+        if 0 < self._held * self._row_bytes <= RELEASE_BYTES:
+            return [watermark]
         due = self._due_sizes(watermark)
         if self._fresh_first <= watermark:
             size = sum(size for _, size in due) + sum(piece.size for piece in self._fresh)
@@ -231,11 +234,11 @@ class Sorter(Running):
         due = [takewhile(lambda part: part.first <= watermark, run.parts) for run in self._runs]
         return sorted((part.first, part.size) for parts in due for part in parts)
 
-    def _take_fresh(self, watermark: int) -> Piece:
+    def _take_fresh(self, watermark: int) -> list[Piece]:
         """Remove and return all fresh rows, in order of arrival, if one of them is due."""
         if self._fresh_first > watermark:
-            return self._none
-        fresh, self._fresh = self._joined(self._fresh), []
+            return []
+        fresh, self._fresh = self._fresh, []
         self._fresh_first = FOREVER
         return fresh
 
@@ -247,9 +250,7 @@ class Sorter(Running):
         if len(pieces) == 1 and _is_whole(pieces[0].rows):
             return pieces[0]
         rows = combined(concat([piece.rows for piece in pieces], self._schema))
-        times = [piece.times for piece in pieces]
-        size = sum(piece.size for piece in pieces)
-        return Piece(rows, times[0] if len(times) == 1 else np.concatenate(times), size)
+        return Piece(rows, _times(pieces), sum(piece.size for piece in pieces))
 
     def _merged(self, pieces: Sequence[Piece]) -> Piece:
         """Return the rows of pieces in order of time; rows of equal time stay in their order."""
@@ -257,8 +258,9 @@ class Sorter(Running):
         is_ascending = (joined.times[1:] >= joined.times[:-1]).all()
         return joined if is_ascending else joined.taken(stable_order(joined.times))
 
-    def _place(self, piece: Piece) -> None:
+    def _place(self, fresh: Sequence[Piece]) -> None:
         """Append rows, in order of arrival, to the runs where they belong."""
+        piece = self._joined(fresh)
         if not len(piece.times):
             return
         if _is_disordered(piece.times):
@@ -275,8 +277,7 @@ class Sorter(Running):
 
     def _place_ascending(self, piece: Piece) -> None:
         """Cut ascending rows at the tails of the runs, and append each part to its run."""
-        tails = np.array([run.tail for run in self._runs], np.int64)
-        cuts = cuts_at_tails(piece.times, tails)[::-1].tolist()
+        cuts = cuts_at_tails(piece.times, [run.tail for run in self._runs])
         for i, (stop, start) in enumerate(pairwise(cuts)):
             if start == stop:
                 continue
@@ -300,7 +301,7 @@ class Sorter(Running):
                 self._forget(part)
                 del run.parts[0]
                 continue
-            due = int(np.searchsorted(piece.times, watermark, side="right"))
+            due = int(piece.times.searchsorted(watermark, side="right"))
             yield piece.cut(part.released, due)
             part.released, part.first = due, int(piece.times[due])
 
@@ -354,8 +355,14 @@ def carried(rows: Batch, schema: pa.Schema, by: TimeColumn) -> Batch:
 
 def _is_disordered(times: Times) -> bool:
     """Return True if sorting the rows is cheaper than placing them on runs piece by piece."""
-    pieces = len(ascending_pieces(times))
+    pieces = 1 + int(np.count_nonzero(times[1:] < times[:-1]))
     return pieces > MOST_PIECES or (pieces > 1 and len(times) < LONG * pieces)
+
+
+def _times(pieces: Sequence[Piece]) -> Times:
+    """Return the times of pieces, one after the other."""
+    times = [piece.times for piece in pieces]
+    return times[0] if len(times) == 1 else np.concatenate(times)
 
 
 def _is_whole(rows: Batch) -> bool:

@@ -153,3 +153,19 @@ def test_moving_times_keeps_forever_and_never_reaches_it() -> None:
 
     assert later(times, 10).tolist() == [15, FOREVER - 1, FOREVER]
     assert later(times, -10).tolist() == [-5, FOREVER - 13, FOREVER]
+
+
+def test_ends_are_put_in_place_among_begins_that_are_in_no_order() -> None:
+    rows = edges((5, 9, 1, "b"), (2, 7, 2, "c"), (8, 20, 4, "a"), (3, 7, 3, "d"), (7, 9, 5, "e"))
+    before = np.array([True, True, False, False, False])
+    known = np.array([True, True, True, False, True])
+
+    found = told(rows, known, before)
+
+    assert rows_of(found) == [
+        (3, FOREVER, 3, "d"),
+        (7, 9, FINAL, "e"),
+        (7, 2, 2, "c"),
+        (8, 20, FINAL, "a"),
+        (9, 5, 1, "b"),
+    ]

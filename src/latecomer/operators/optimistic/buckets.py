@@ -31,11 +31,10 @@ import pyarrow as pa
 from latecomer.batch import Batch, Mask, Positions, combined, concat, gather
 from latecomer.kernels.hashing import hash_columns
 from latecomer.operators.aggregates.base import one_array
-from latecomer.operators.aggregates.slices import Slices, Values, group_codes, slices_of
+from latecomer.operators.aggregates.slices import Slices, group_codes, slices_of
 from latecomer.operators.base import Chunks, Emission, Responder
 from latecomer.operators.optimistic import slots
 from latecomer.operators.optimistic.items import (
-    are_new,
     identity,
     in_order,
     missing,
@@ -150,9 +149,7 @@ class Buckets:
         slot_of = np.concatenate([np.repeat(touched, [part.num_rows for part in parts]), own])
         slot_of = slot_of.astype(np.int64, copy=False)
         codes += slot_of * count
-        values = [codes, *identity(both, self._time)]
-        order = in_order(values[1:], codes)
-        is_first = _are_first(values, order)
+        order, is_first = in_order(identity(both, self._time), codes)
         is_held = order < held.num_rows
         of = signs(both)[order].astype(np.int64)
         total, was = of, is_held
@@ -266,18 +263,6 @@ class Buckets:
         self._rows.pop(slot, None)
         if items.num_rows:
             self._rows[slot] = items.num_rows
-
-
-def _are_first(values: Sequence[Values], order: Positions) -> Mask:
-    """Mark the items that are not equal to the one before them in `order`, in any column.
-
-    Most items differ in the first two.
-    """
-    found = are_new([each[order] for each in values[:2]])
-    tied = np.flatnonzero(~found)
-    for each in values[2:]:
-        found[tied] |= each[order[tied]] != each[order[tied - 1]]
-    return found
 
 
 class BucketKeeper(Responder):

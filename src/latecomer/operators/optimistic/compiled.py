@@ -37,7 +37,7 @@ COMPILED_FROM = 50_000
 """Number of rows, in all batches together, that are worth the seconds that compiling takes."""
 
 Found = tuple[pa.BinaryArray, "Positions", "Batch"]
-"""The states to keep, null for all others; the number of outputs of each row; and all outputs."""
+"""The states to keep; the number of outputs of each row; and all outputs."""
 
 
 def fold(
@@ -86,8 +86,7 @@ def fold(
         return None
     places = np.flatnonzero(replay.is_kept)
     written = frozen_numbers([column[places] for column in kept], is_tuple=states.is_tuple)
-    at = np.cumsum(replay.is_kept) - 1
-    return written.take(pa.array(at, mask=~replay.is_kept)), counts, table
+    return written, counts, table
 
 
 def _column(values: Values, field: pa.Field) -> pa.Array:

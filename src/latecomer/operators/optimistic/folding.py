@@ -28,7 +28,7 @@ class Folded:
     is_run: Mask
     """For each item, whether it was run. The other items of a key have not changed."""
     states: pa.BinaryArray
-    """State of each item that was run; null if it is not to be kept."""
+    """The state of each item that was run and whose state is kept."""
     is_redone: Mask
     """For each item, whether it has new outputs."""
     counts: Positions
@@ -66,7 +66,7 @@ def fold(
     given, listed = rows_of(rows), Made(update, outputs)
     is_run = np.zeros(len(given), np.bool_)
     is_kept, is_anew = replay.is_kept.tolist(), replay.is_anew.tolist()
-    states: list[bytes | None] = []
+    states: list[bytes] = []
     before, bounds = old.to_pylist(), pairwise(replay.slices.bounds.tolist())
     for begin, (start, stop) in zip(begins.to_pylist(), bounds, strict=True):
         state, end = thawed(begin), stop
@@ -81,11 +81,12 @@ def fold(
             state, out = returned
             if is_anew[i]:
                 listed.add(row, out)
-            states.append(_kept(update, state, row) if is_kept[i] else None)
-            if is_kept[i] and states[-1] == before[i]:
-                # The items that follow would not change.
-                end = i + 1
-                break
+            if is_kept[i]:
+                states.append(_kept(update, state, row))
+                if states[-1] == before[i]:
+                    # The items that follow would not change.
+                    end = i + 1
+                    break
         is_run[start:end] = True
     counts = np.array(listed.counts, np.int64)
     written = pa.array(states, pa.binary())

@@ -97,10 +97,15 @@ def identity(items: Batch, time: TimeColumn) -> list[Values]:
     return [time.micros(items), *(one_array(items.column(name)).to_numpy() for name in names)]
 
 
-def in_order(identities: Sequence[Values], before: Values | None = None) -> Positions:
+def in_order(identities: Sequence[Values], before: Values | None = None) -> tuple[Positions, Mask]:
     """Return the positions of items in order of their identities, of which the time is first.
 
-    `before` has a small number for each item, to order by before the time.
+    Args:
+        identities: The columns that identify items.
+        before: A small number for each item, to order by before the time.
+
+    Returns:
+        The order, and a mask of the items that are not equal to the one before them in it.
     """
     times = identities[0]
     if before is None:
@@ -110,14 +115,17 @@ def in_order(identities: Sequence[Values], before: Values | None = None) -> Posi
     first = (times,) if before is None else (before, times)
     starts = are_new([each[order] for each in first])
     if starts.all():
-        return order
+        return order, starts
     # Most times occur once; only items of equal time need all columns.
     is_tied = ~starts
     is_tied[:-1] |= ~starts[1:]
     tied = order[is_tied]
     others = [each[tied] for each in identities[:0:-1]]
     order[is_tied] = tied[np.lexsort((*others, np.cumsum(starts)[is_tied]))]
-    return order
+    tied = np.flatnonzero(~starts)
+    for each in identities[1:]:
+        starts[tied] |= each[order[tied]] != each[order[tied - 1]]
+    return order, starts
 
 
 def are_new(values: Sequence[Values]) -> Mask:
@@ -147,9 +155,9 @@ def settled(changes: Batch, time: TimeColumn) -> Settled:
     if not changes.num_rows:
         return Settled(changes, 0)
     values = identity(changes, time)
-    order = in_order(values)
+    order, is_new = in_order(values)
     of = signs(changes)[order].astype(np.int64)
-    starts = np.flatnonzero(are_new([each[order] for each in values]))
+    starts = np.flatnonzero(is_new)
     if len(starts) == len(order):
         kept = order
     else:

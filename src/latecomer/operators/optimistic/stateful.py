@@ -177,7 +177,10 @@ class StateUpdater(BucketKeeper):
         offsets = np.concatenate([[0], np.cumsum(folded.counts)]).astype(np.int32)
         outputs = pa.ListArray.from_arrays(pa.array(offsets), made, type=self._made)
         run, redone = replay.rows[folded.is_run], replay.rows[folded.is_redone]
-        states = _replaced(merged, _STATE, run, folded.states, replay.is_cleared)
+        is_kept = replay.is_kept[folded.is_run]
+        is_null = replay.is_cleared.copy()
+        is_null[run[~is_kept]] = True
+        states = _replaced(merged, _STATE, run[is_kept], folded.states, is_null)
         items = merged.items.append_column(_STATE, states)
         return items.append_column(_OUTPUTS, _replaced(merged, _OUTPUTS, redone, outputs))
 

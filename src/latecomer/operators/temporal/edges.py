@@ -184,19 +184,21 @@ def told(rows: Edges, known: Mask, before: Mask) -> Edges:
     Returns:
         Complete rows, begins and ends, in order.
     """
-    other, ids = np.where(known, rows.other, FOREVER), np.where(known, FINAL, rows.id)
     at, of = rows.at, None
-    if before.any():
+    other, ids = np.where(known, rows.other, FOREVER), np.where(known, FINAL, rows.id)
+    if before.any() or not ascends(at):
         begun = np.flatnonzero(~before)
+        if not ascends(at[begun]):
+            begun = begun[stable_order(at[begun])]
         # A row that never ends has no end to emit.
         ended = np.flatnonzero(before & known & (rows.other < FOREVER))
-        at, of = np.concatenate([at[begun], rows.other[ended]]), np.concatenate([begun, ended])
-        other = np.concatenate([other[begun], rows.at[ended]])
-        ids = np.concatenate([ids[begun], rows.id[ended]])
-    if not ascends(at):
-        order = stable_order(at)
-        at, other, ids = at[order], other[order], ids[order]
-        of = order if of is None else of[order]
+        ended = ended[stable_order(rows.other[ended])]
+        # Begins come before the ends of the same time.
+        places = np.searchsorted(at[begun], rows.other[ended], side="right")
+        of = np.insert(begun, places, ended)
+        at, other, ids = at[of], other[of], ids[of]
+        places += np.arange(len(ended))
+        at[places], other[places], ids[places] = rows.other[ended], rows.at[ended], rows.id[ended]
     return Edges(at, other, ids, rows.payload if of is None else taken(rows.payload, of))
 
 
