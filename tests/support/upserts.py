@@ -5,12 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
+from latecomer.batch import retyped
+from latecomer.hosts.spark.arrow_schema import in_arrow
+from latecomer.hosts.spark.durable.parquet import ParquetWriter
+from latecomer.hosts.spark.local_rows import LocalRows
 from latecomer.hosts.spark.upsert.sink import current
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from latecomer.hosts.spark.upsert.sink import Upsert
+
+    Put = Callable[[Upsert, DataFrame, int], None]
 
 KEY = ["window", "origin"]
 REFINED = (
@@ -49,3 +60,18 @@ def counts(spark: SparkSession, path: object) -> list[tuple[str | None, int]]:
 def files(path: Path) -> dict[str, str]:
     """Return the name of the file in each part of the table."""
     return {str(f.parent.relative_to(path)): f.name for f in path.rglob("*.parquet")}
+
+
+def by_spark(sink: Upsert, rows: DataFrame, number: int) -> None:
+    """Give a table the rows of a micro-batch that are with Spark's workers."""
+    sink(rows, number)
+
+
+def on_driver(sink: Upsert, rows: DataFrame, number: int) -> None:
+    """Give a table the rows of a micro-batch that are on the driver."""
+    spark = rows.sparkSession
+    local = LocalRows(spark, retyped(rows.toArrow(), in_arrow(rows.schema)), rows.schema)
+    sink.write(local, number, ParquetWriter.of(spark))
+
+
+either = pytest.mark.parametrize("put", [by_spark, on_driver])

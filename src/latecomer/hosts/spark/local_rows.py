@@ -77,6 +77,16 @@ class LocalRows:
         return df.coalesce(1) if self.table.nbytes <= FEW else df
 
 
+def framed(rows: DataFrame | LocalRows) -> DataFrame:
+    """Return rows as a DataFrame, wherever they are."""
+    return rows.frame() if isinstance(rows, LocalRows) else rows
+
+
+def session_of(rows: DataFrame | LocalRows) -> SparkSession:
+    """Return the session of rows, wherever they are."""
+    return rows.spark if isinstance(rows, LocalRows) else rows.sparkSession
+
+
 def are_plain(schema: StructType) -> bool:
     """Return True if Spark takes the same values of all columns from the driver."""
     return all(map(_is_plain, schema))

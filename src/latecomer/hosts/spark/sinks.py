@@ -33,6 +33,7 @@ from latecomer.hosts.spark.kept import kept
 from latecomer.hosts.spark.local_rows import LocalRows
 from latecomer.hosts.spark.tables.place import Place
 from latecomer.hosts.spark.together import together
+from latecomer.hosts.spark.upsert.sink import Upsert
 from latecomer.plan import Plan
 
 Sink = str | PurePath | Place | Callable[[DataFrame, int], None]
@@ -103,7 +104,10 @@ class Writer:
         """Write the rows of one output of a micro-batch."""
         sink = self.outputs[output]
         if isinstance(rows, LocalRows):
-            if _is_directory(sink) and self._format.changes_nothing:
+            if self._format.changes_nothing and isinstance(sink, Upsert):
+                sink.write(rows, number, self._parquet)
+                return
+            if self._format.changes_nothing and _is_directory(sink):
                 directories.write(rows, str(sink), number, self.owner, self._parquet)
                 return
             rows = rows.frame()

@@ -15,21 +15,24 @@ from latecomer.errors import OptionError
 from latecomer.hosts.spark.upsert.rows import WINDOWS
 from latecomer.hosts.spark.upsert.sink import current, upsert
 from tests.support.streaming import source
-from tests.support.upserts import KEY, PLAIN, counts, refined
+from tests.support.upserts import KEY, PLAIN, counts, either, refined
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from tests.support.upserts import Put
 
-def test_refined_rows_replace_early_ones(spark: SparkSession, tmp_path: Path) -> None:
+
+@either
+def test_refined_rows_replace_early_ones(spark: SparkSession, tmp_path: Path, put: Put) -> None:
     sink = upsert(tmp_path, key=KEY)
-    sink(refined(spark, (0, "EWR", 4, 0), (0, "JFK", 7, 0), (0, None, 1, 0)), 0)
+    put(sink, refined(spark, (0, "EWR", 4, 0), (0, "JFK", 7, 0), (0, None, 1, 0)), 0)
     # With two waits of one window in a micro-batch, the longer wait wins, in any order.
-    sink(refined(spark, (0, "EWR", 6, 60), (0, "EWR", 5, 1), (0, None, 2, 1)), 1)
+    put(sink, refined(spark, (0, "EWR", 6, 60), (0, "EWR", 5, 1), (0, None, 2, 1)), 1)
     # The result of a shorter wait replaces nothing.
-    sink(refined(spark, (0, "EWR", 3, 1), (0, "LGA", 9, 0)), 2)
+    put(sink, refined(spark, (0, "EWR", 3, 1), (0, "LGA", 9, 0)), 2)
 
     assert counts(spark, tmp_path) == [("EWR", 6), ("JFK", 7), ("LGA", 9), (None, 2)]
     assert current(spark, tmp_path).schema.simpleString() == (
@@ -114,21 +117,30 @@ def changes(spark: SparkSession, *rows: tuple[str, int, str, int]) -> DataFrame:
     return spark.createDataFrame(values, changed).coalesce(1)
 
 
-def test_rows_of_a_changelog_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+@either
+def test_rows_of_a_changelog_come_and_go(spark: SparkSession, tmp_path: Path, put: Put) -> None:
     table = upsert(tmp_path / "table", key=KEY)
     far = 2 * WINDOWS
-    table(changes(spark, ("insert", 0, "a", 1), ("insert", 0, "b", 2), ("insert", far, "c", 3)), 0)
+    put(
+        table,
+        changes(spark, ("insert", 0, "a", 1), ("insert", 0, "b", 2), ("insert", far, "c", 3)),
+        0,
+    )
     assert counts(spark, tmp_path / "table") == [("a", 1), ("b", 2), ("c", 3)]
     assert current(spark, tmp_path / "table").columns == ["window", "origin", "count"]
 
     again = changes(spark, ("delete", 0, "a", 1), ("insert", 0, "a", 7), ("delete", far, "c", 3))
     for _ in range(2):
         # A repeated batch changes nothing. All rows of the second part have been removed.
-        table(again, 1)
+        put(table, again, 1)
         assert counts(spark, tmp_path / "table") == [("a", 7), ("b", 2)]
 
-    table(changes(spark, ("delete", 0, "a", 7), ("delete", 0, "b", 2)), 2)
+    put(table, changes(spark, ("delete", 0, "a", 7), ("delete", 0, "b", 2)), 2)
     assert counts(spark, tmp_path / "table") == []
     # The last of several inserted rows stays.
-    table(changes(spark, ("insert", 0, "d", 9), ("insert", 0, "d", 8), ("insert", 0, "d", 4)), 3)
+    put(
+        table,
+        changes(spark, ("insert", 0, "d", 9), ("insert", 0, "d", 8), ("insert", 0, "d", 4)),
+        3,
+    )
     assert counts(spark, tmp_path / "table") == [("d", 4)]

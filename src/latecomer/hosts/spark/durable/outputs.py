@@ -26,7 +26,7 @@ from latecomer.errors import OptionError
 from latecomer.hosts.spark.durable.ledger import Ledger, is_missing
 from latecomer.hosts.spark.durable.owner import Owner, known_ids, rank
 from latecomer.hosts.spark.durable.parquet import ParquetWriter
-from latecomer.hosts.spark.local_rows import LocalRows
+from latecomer.hosts.spark.local_rows import LocalRows, framed, session_of
 
 BATCH, ATTEMPT = "batch", "attempt"
 """The columns in the names of directories."""
@@ -73,16 +73,14 @@ def write(
     `writer` writes few rows of this process if the directory is local; Spark writes all others.
     """
     part = f"{BATCH}={number}/{ATTEMPT}={owner.attempt}"
-    spark = rows.spark if isinstance(rows, LocalRows) else rows.sparkSession
-    ledger = Ledger(spark, _records(path), owner.places)
+    ledger = Ledger(session_of(rows), _records(path), owner.places)
     if not (
         isinstance(rows, LocalRows)
         and writer is not None
         and ledger.local is not None
         and writer.write(rows, ledger.local.parent / part)
     ):
-        df = rows.frame() if isinstance(rows, LocalRows) else rows
-        df.write.mode("overwrite").parquet(f"{path}/{part}")
+        framed(rows).write.mode("overwrite").parquet(f"{path}/{part}")
     record = {
         "checkpoint": owner.id,
         BATCH: number,

@@ -14,7 +14,8 @@
 **A crash before the last step** leaves the table as it was; after it, the new state is complete. If
 the batch is run again, it starts from the same state and does the same.
 
-Rows go through Spark's readers and writers, so any file system works, on Spark Connect too.
+Rows go through Spark's readers and writers, so any file system works, on Spark Connect too. Few
+rows that are on the driver already are merged there (`upsert.local`).
 Manifests are records (`durable.ledger`). Only whole directories are overwritten. Spark can also
 overwrite single partitions (`partitionOverwriteMode`), but with some committers for object stores
 it then keeps the old files beside the new ones (SPARK-56588).
@@ -22,7 +23,8 @@ it then keeps the old files beside the new ones (SPARK-56588).
 
 import shutil
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,13 +32,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from latecomer.errors import ColumnTypeError, OptionError, OwnerError
-from latecomer.hosts.spark.durable.ledger import Ledger, local_path
+from latecomer.hosts.spark.durable.ledger import Ledger, Places, local_path
+from latecomer.hosts.spark.durable.parquet import ParquetWriter
 from latecomer.hosts.spark.kept import kept
+from latecomer.hosts.spark.local_rows import LocalRows, framed, session_of
+from latecomer.hosts.spark.upsert.local import LocalMerge
 from latecomer.hosts.spark.upsert.manifest import KEPT, Manifest, State
-from latecomer.hosts.spark.upsert.rows import has_changes, one_per_key, part_of
+from latecomer.hosts.spark.upsert.rows import PART, has_changes, one_per_key, part_of
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE, INSERT
 
-_PART = "_lc_part"
 _IS_NEW = "_lc_is_new"
 
 
@@ -48,6 +52,8 @@ class Run:
     epoch: int = 0
     manifests: int = 0
     """Number of manifests that it has written."""
+    places: Places = field(default_factory=dict)
+    """The directories of the table that it has found."""
 
     @property
     def name(self) -> str:
@@ -69,30 +75,50 @@ class Run:
             )
 
 
-def write(rows: DataFrame, number: int, path: str, key: Sequence[str], run: Run) -> None:
+@dataclass(frozen=True, slots=True)
+class SparkMerge:
+    """The rows of a micro-batch, and the present rows of the parts that they belong to."""
+
+    new: DataFrame
+    present: DataFrame
+    touched: list[str]
+    """The parts that the rows belong to."""
+    path: str
+    key: Sequence[str]
+
+    def write(self, place: str) -> list[str]:
+        """Write the merged parts to a place; return those that still have rows."""
+        joined = _joined(self.new, self.present, self.key)
+        filled = _filled(joined) if has_changes(self.new.schema) else self.touched
+        write_rows(joined, self.path, place)
+        return filled
+
+
+def write(
+    rows: DataFrame | LocalRows,
+    number: int,
+    path: str,
+    key: Sequence[str],
+    run: Run,
+    writer: ParquetWriter | None = None,
+) -> None:
     """Bring the table up to date with the rows of one micro-batch."""
-    spark = rows.sparkSession
-    old = read_manifest(spark, path)
+    spark = session_of(rows)
+    old = read_manifest(spark, path, run.places)
     run.begin(old)
-    manifest = old or Manifest(tuple(key), _schema(rows).jsonValue())
-    _check_same(manifest, rows, key)
+    manifest = old or Manifest(tuple(key), _columns(rows.schema).jsonValue())
+    _check_same(manifest, rows.schema, key)
     before = manifest.before(number)
 
-    # Without this, every step below would run the micro-batch again.
-    placed = rows.withColumn(_PART, part_of(rows.schema, key))
-    with kept(placed, f"{path}/micro-batch-{run.epoch % 2}") as new:
-        touched = sorted(row[0] for row in new.select(_PART).distinct().collect())
+    with _merge(rows, path, manifest, before, run, writer) as new:
+        touched = new.touched
         if old and not touched and number > old.states[-1].batch:
             return
         state = State(number, before.place_of, before.written)
         free = manifest.free(run.name)
         if touched:
             place = next(free)
-            known = [part for part in touched if part in before.place_of]
-            present = _parts(spark, path, manifest, before, known)
-            joined = _joined(new, present, key)
-            filled = _filled(joined) if has_changes(new) else touched
-            write_rows(joined, path, place)
+            filled = new.write(place)
             state = state.moved(filled, place).without({*touched} - {*filled})
         if resting := state.resting():
             place = next(free)
@@ -101,6 +127,34 @@ def write(rows: DataFrame, number: int, path: str, key: Sequence[str], run: Run)
         now = replace(manifest.with_state(state), epoch=run.epoch)
         write_manifest(spark, path, now, run)
         _clean(spark, path, now, run)
+
+
+@contextmanager
+def _merge(
+    rows: DataFrame | LocalRows,
+    path: str,
+    manifest: Manifest,
+    before: State,
+    run: Run,
+    writer: ParquetWriter | None,
+) -> Iterator[LocalMerge | SparkMerge]:
+    """Prepare to merge rows with the table, here if they are here and few, else by Spark."""
+    spark = session_of(rows)
+    if isinstance(rows, LocalRows):
+        root = Ledger(spark, f"{path}/rows", run.places).local
+        columns = StructType.fromJson(dict(manifest.columns))
+        here = LocalMerge.of(rows, manifest.key, columns, before.place_of, root, writer)
+        if here is not None:
+            yield here
+            return
+    df = framed(rows)
+    # Without this, every step below would run the micro-batch again.
+    placed = df.withColumn(PART, part_of(df.schema, manifest.key))
+    with kept(placed, f"{path}/micro-batch-{run.epoch % 2}") as new:
+        touched = sorted(row[0] for row in new.select(PART).distinct().collect())
+        known = [part for part in touched if part in before.place_of]
+        present = _parts(spark, path, manifest, before, known)
+        yield SparkMerge(new, present, touched, path, manifest.key)
 
 
 def _clean(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
@@ -128,30 +182,30 @@ def read(spark: SparkSession, path: str) -> DataFrame:
             "spark.read.parquet()."
         )
     state = manifest.states[-1]
-    return _parts(spark, path, manifest, state, state.place_of).drop(_PART)
+    return _parts(spark, path, manifest, state, state.place_of).drop(PART)
 
 
-def read_manifest(spark: SparkSession, path: str) -> Manifest | None:
+def read_manifest(spark: SparkSession, path: str, places: Places | None = None) -> Manifest | None:
     """Return the current manifest; None if there is none."""
-    found = [Manifest.from_record(record) for record in _manifests(spark, path).read()]
+    found = [Manifest.from_record(record) for record in _manifests(spark, path, places).read()]
     return max(found, key=lambda manifest: (manifest.epoch, manifest.turn), default=None)
 
 
 def write_manifest(spark: SparkSession, path: str, manifest: Manifest, run: Run) -> None:
     """Write a manifest; it replaces the one before the last of this run."""
-    _manifests(spark, path).add(f"{manifest.turn % 2}-{run.name}", manifest.to_record())
+    _manifests(spark, path, run.places).add(f"{manifest.turn % 2}-{run.name}", manifest.to_record())
     run.manifests += 1
 
 
-def _manifests(spark: SparkSession, path: str) -> Ledger:
-    return Ledger(spark, f"{path}/manifest")
+def _manifests(spark: SparkSession, path: str, places: Places | None) -> Ledger:
+    return Ledger(spark, f"{path}/manifest", places)
 
 
 def write_rows(rows: DataFrame, path: str, place: str) -> None:
     """Write parts to a place, and replace what was there."""
     # Files of a good size: small parts in one each, large ones in several.
-    rows = rows.hint("rebalance", _PART)
-    rows.write.mode("overwrite").partitionBy(_PART).parquet(f"{path}/rows/place={place}")
+    rows = rows.hint("rebalance", PART)
+    rows.write.mode("overwrite").partitionBy(PART).parquet(f"{path}/rows/place={place}")
 
 
 def _parts(
@@ -159,38 +213,38 @@ def _parts(
 ) -> DataFrame:
     """Read some parts of a state, with the part of each row."""
     schema = StructType.fromJson(dict(manifest.columns))
-    directories = [f"{path}/rows/place={state.place_of[part]}/{_PART}={part}" for part in parts]
+    directories = [f"{path}/rows/place={state.place_of[part]}/{PART}={part}" for part in parts]
     if directories:
         rows = spark.read.schema(schema).parquet(*directories)
     else:
         rows = spark.createDataFrame([], schema)
-    return rows.withColumn(_PART, part_of(schema, manifest.key))
+    return rows.withColumn(PART, part_of(schema, manifest.key))
 
 
 def _joined(new: DataFrame, present: DataFrame, key: Sequence[str]) -> DataFrame:
-    if has_changes(new):
+    if has_changes(new.schema):
         changes = {CHANGE_TYPE: F.lit(INSERT), CHANGE_NUMBER: F.lit(-1).cast("long")}
         present = present.withColumns({n: v for n, v in changes.items() if n in new.columns})
     both = new.withColumn(_IS_NEW, F.lit(1)).unionByName(present.withColumn(_IS_NEW, F.lit(0)))
     rows = one_per_key(both, key, F.col(_IS_NEW).desc()).drop(_IS_NEW)
-    if has_changes(new):
+    if has_changes(new.schema):
         rows = rows.where(F.col(CHANGE_TYPE) == INSERT).drop(CHANGE_TYPE, CHANGE_NUMBER)
     return rows
 
 
 def _filled(joined: DataFrame) -> list[str]:
     """Return the parts that still have rows; a changelog may delete all rows of a part."""
-    return sorted(row[0] for row in joined.select(_PART).distinct().collect())
+    return sorted(row[0] for row in joined.select(PART).distinct().collect())
 
 
-def _schema(rows: DataFrame) -> StructType:
+def _columns(schema: StructType) -> StructType:
     """Return the columns of the table, without Spark's metadata."""
-    changes = (CHANGE_TYPE, CHANGE_NUMBER) if has_changes(rows) else ()
-    fields = (field for field in rows.schema.fields if field.name not in changes)
+    changes = (CHANGE_TYPE, CHANGE_NUMBER) if has_changes(schema) else ()
+    fields = (field for field in schema.fields if field.name not in changes)
     return StructType([StructField(field.name, field.dataType) for field in fields])
 
 
-def _check_same(manifest: Manifest, rows: DataFrame, key: Sequence[str]) -> None:
+def _check_same(manifest: Manifest, schema: StructType, key: Sequence[str]) -> None:
     """Refuse rows with another key or other columns than the table."""
     if manifest.key != tuple(key):
         raise OptionError(
@@ -198,9 +252,9 @@ def _check_same(manifest: Manifest, rows: DataFrame, key: Sequence[str]) -> None
             "Hint: keep the key, or write to a new path with a new checkpoint."
         )
     columns = StructType.fromJson(dict(manifest.columns)).simpleString()
-    if columns != _schema(rows).simpleString():
+    if columns != _columns(schema).simpleString():
         raise ColumnTypeError(
             f"the table has the columns {columns}; the micro-batch has "
-            f"{_schema(rows).simpleString()}.\n"
+            f"{_columns(schema).simpleString()}.\n"
             "Hint: keep the columns, or write to a new path with a new checkpoint."
         )

@@ -29,7 +29,7 @@ def merge(rows: DataFrame, table: str, key: Sequence[str]) -> None:
     """Merge the rows of one micro-batch into a table."""
     check_columns(rows, _columns_of(rows, table), table)
     levels = level_of(rows, "s."), level_of(rows, "t.")
-    query = statement(table, key, levels=levels, deletes=has_changes(rows))
+    query = statement(table, key, levels=levels, deletes=has_changes(rows.schema))
     # A merge reads its source twice: to find the matching rows, and to write.
     try:
         with kept(one_per_key(rows, key)) as batch:
@@ -82,7 +82,7 @@ def check_columns(rows: DataFrame, target: StructType, table: str) -> None:
                 f'table {table} has no column "{name}"; it has {listed(target.names)}.\n'
                 "Hint: add the column to the table, or leave it out before upsert()."
             )
-    if not has_waits(rows):
+    if not has_waits(rows.schema):
         return
     ours, theirs = (schema["wait"].dataType.simpleString() for schema in (rows.schema, target))
     if ours != theirs:

@@ -14,11 +14,13 @@ from latecomer.operators.windows.aggregate import IS_CORRECTION
 
 WINDOWS = 1_000
 """Length of a part, in windows."""
+PART = "_lc_part"
+"""Name of the column with the part of a row, and of the directories of parts."""
 
 _RANK = "_lc_rank"
 
 
-def check_key(rows: DataFrame, key: Sequence[str]) -> None:
+def check_key(schema: StructType, key: Sequence[str]) -> None:
     """Refuse key columns that do not exist, or that a changelog adds."""
     for name in {CHANGE_TYPE, CHANGE_NUMBER} & set(key):
         raise ColumnNameError(
@@ -27,9 +29,9 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
             "Hint: if your column is another one, rename it first."
         )
     for name in key:
-        if name not in rows.columns:
+        if name not in schema.names:
             raise ColumnNotFoundError(
-                f'no column "{name}" for the key; the micro-batch has {listed(rows.columns)}.\n'
+                f'no column "{name}" for the key; the micro-batch has {listed(schema.names)}.\n'
                 "Hint: name the window and the columns it was grouped by, with upsert(..., "
                 'key=["..."]).'
             )
@@ -37,21 +39,25 @@ def check_key(rows: DataFrame, key: Sequence[str]) -> None:
 
 def level_of(rows: DataFrame, table: str = "") -> str | None:
     """Return the SQL that orders rows of several waits or recalls; None if there is only one."""
-    if not has_waits(rows):
+    if not has_waits(rows.schema):
         return None
+    return f"{table}`recall`" if is_by_recall(rows.schema) else micros_sql(rows, "wait", table)
+
+
+def has_waits(schema: StructType) -> bool:
+    """Return True if rows have the columns of several waits."""
+    return {"wait", "is_final"} <= set(schema.names)
+
+
+def is_by_recall(schema: StructType) -> bool:
+    """Return True if rows that have the columns of several waits are those of several recalls."""
     # Rows of fixed waits have "is_changed"; a column "recall" is then a result of the user's.
-    is_target = "recall" in rows.columns and "is_changed" not in rows.columns
-    return f"{table}`recall`" if is_target else micros_sql(rows, "wait", table)
+    return "recall" in schema.names and "is_changed" not in schema.names
 
 
-def has_waits(rows: DataFrame) -> bool:
-    """Return True if the rows have the columns of several waits."""
-    return {"wait", "is_final"} <= set(rows.columns)
-
-
-def has_changes(rows: DataFrame) -> bool:
-    """Return True if the rows are those of a changelog: inserts and deletes."""
-    return CHANGE_TYPE in rows.columns
+def has_changes(schema: StructType) -> bool:
+    """Return True if rows are those of a changelog: inserts and deletes."""
+    return CHANGE_TYPE in schema.names
 
 
 def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame:
@@ -62,7 +68,7 @@ def one_per_key(rows: DataFrame, key: Sequence[str], *then: Column) -> DataFrame
     level = level_of(rows)
     longest = [F.expr(level).desc()] if level else []
     # In a changelog, an insert replaces the deleted row of its key; of several, the last one.
-    comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows) else []
+    comes = [F.col(CHANGE_TYPE) == DELETE] if has_changes(rows.schema) else []
     comes += [F.col(CHANGE_NUMBER).desc()] if comes and CHANGE_NUMBER in rows.columns else []
     # An answer and its correction may come in one micro-batch.
     corrects = [F.col(IS_CORRECTION).desc()] if IS_CORRECTION in rows.columns else []
@@ -81,31 +87,33 @@ def part_of(schema: StructType, key: Sequence[str]) -> Column:
     The part depends on the key alone, not on the session's time zone, because all rows of a key
     must be in the same part. (It is computed in double precision, so that no integer is too large.)
     """
-    for name in key:
-        kind = schema[name].dataType
-        if isinstance(kind, StructType) and {"start", "end"} <= set(kind.names):
-            bounds = [(f"{quoted(name)}.{edge}", kind[edge].dataType) for edge in ("start", "end")]
-            return _part_between(bounds)
-    if {WINDOW_START, WINDOW_END} <= set(key):
-        return _part_between([(edge, schema[edge].dataType) for edge in (WINDOW_START, WINDOW_END)])
-    return F.lit("all")
-
-
-def _part_between(bounds: Sequence[tuple[str, DataType]]) -> Column:
-    start, end = (_number(name, kind) for name, kind in bounds)
-    if start is None or end is None:
+    bounds = bounds_of(schema, key)
+    if bounds is None:
         return F.lit("all")
+    start, end = (_number(".".join(map(quoted, path)), kind) for path, kind in bounds.items())
     part = F.floor(start / F.nullif(end - start, F.lit(0.0)) / WINDOWS)
     return F.coalesce(part.cast("string"), F.lit("none"))
 
 
-def _number(name: str, kind: DataType) -> Column | None:
+def bounds_of(schema: StructType, key: Sequence[str]) -> dict[tuple[str, ...], DataType] | None:
+    """Return the bounds of the window in a key, and their types; None without such a window."""
+    found: dict[tuple[str, ...], DataType] = {}
+    for name in key:
+        kind = schema[name].dataType
+        if isinstance(kind, StructType) and {"start", "end"} <= set(kind.names):
+            found = {(name, edge): kind[edge].dataType for edge in ("start", "end")}
+            break
+    else:
+        if {WINDOW_START, WINDOW_END} <= set(key):
+            found = {(edge,): schema[edge].dataType for edge in (WINDOW_START, WINDOW_END)}
+    numbers = (IntegralType, TimestampType, TimestampNTZType)
+    return found if found and all(isinstance(kind, numbers) for kind in found.values()) else None
+
+
+def _number(name: str, kind: DataType) -> Column:
     column = F.col(name)
     if isinstance(kind, IntegralType):
         return column.cast("double")
-    if isinstance(kind, TimestampType):
-        return F.unix_micros(column).cast("double")
     if isinstance(kind, TimestampNTZType):
-        utc = F.concat(column.cast("string"), F.lit("Z")).try_cast("timestamp")
-        return F.unix_micros(utc).cast("double")
-    return None
+        column = F.concat(column.cast("string"), F.lit("Z")).try_cast("timestamp")
+    return F.unix_micros(column).cast("double")

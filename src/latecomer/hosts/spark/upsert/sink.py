@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from latecomer.hosts.spark.durable.parquet import ParquetWriter
+    from latecomer.hosts.spark.local_rows import LocalRows
+
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
@@ -50,17 +53,24 @@ class Upsert:
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Bring the table up to date with the rows of one micro-batch."""
+        self.write(rows, number)
+
+    def write(
+        self, rows: DataFrame | LocalRows, number: int, writer: ParquetWriter | None = None
+    ) -> None:
+        """Do the same; `writer` writes small parts of the table without Spark."""
+        from latecomer.hosts.spark.local_rows import framed
         from latecomer.hosts.spark.upsert import files as upsert_files
         from latecomer.hosts.spark.upsert import merge as upsert_merge
         from latecomer.hosts.spark.upsert.rows import check_key
 
-        check_key(rows, self.key)
+        check_key(rows.schema, self.key)
         if self.path is not None:
             if not self.run:
                 self.run.append(upsert_files.Run())
-            upsert_files.write(rows, number, self.path, self.key, self.run[0])
+            upsert_files.write(rows, number, self.path, self.key, self.run[0], writer)
         elif self.table is not None:
-            upsert_merge.merge(rows, self.table, self.key)
+            upsert_merge.merge(framed(rows), self.table, self.key)
 
 
 def upsert(
