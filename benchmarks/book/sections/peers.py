@@ -24,25 +24,26 @@ def peers(results: Results) -> Iterator[Part]:
                 notes.append(f"- {name}: not run, {line['error']}")
                 continue
             name = f"{name}, {line['way']}" if line["way"] else name
-            if not line.get("is_right", True):
+            is_floor = line.get("is_right") is None
+            if not (is_floor or line["is_right"]):
                 name += f" (**wrong**: {line['results']:,} results)"
             groups[name] = {"rows": line["rows_per_second"] / 1e6}
             times = f"{line['start_seconds']} s to start, {line['seconds']} s of work"
+            if is_floor:
+                times += "; a floor, which reads the rows and answers nothing"
             notes.append(f"- {name}: {line['settings']}; {times}")
             if line["system"] == "latecomer":
                 continue
             for way, own in ours.items():
                 what = f"ours ({way}) over {name}" if way else f"ours over {name}"
                 ratio = round(own["rows_per_second"] / line["rows_per_second"], 2)
-                better: Better = "more" if "is_right" in line else "neither"
+                better: Better = "neither" if is_floor else "more"
                 rows.append(Row(what, ratio, 1.0, "×", better, line=line))
         drawn = f"{title}, million rows per second"
         plots = (bars(f"peers-{question}", drawn, groups, "M/s"),) if groups else ()
         words = (
             "The wall-clock time of a new process, minus the time that the same program takes for "
-            "almost no rows, which is its time to start. Spark without state reads the rows, and "
-            "to join passes them through Python, but answers nothing: any program in the same "
-            "micro-batches takes at least as long. Settings:\n\n" + "\n".join(notes)
+            "almost no rows, which is its time to start. Settings:\n\n" + "\n".join(notes)
         )
         if lines:
             yield Part(title, "peers", words, tuple(rows), "theirs", plots)
