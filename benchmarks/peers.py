@@ -5,10 +5,13 @@ many rows of each key are there in windows of 10 s (count); which rows of two st
 key and are within 5 s (join). Asked of
 
     latecomer    on Spark; the count with states in buckets, and on the driver
-    Spark        its own `withWatermark`, with state in memory and in RocksDB
+    Spark        its own `withWatermark`, with state in memory and in RocksDB; and without state
     Flink        PyFlink, Table API and SQL
     Pathway      `windowby` and `interval_join`
     Bytewax      `count_window`; it has no join of rows that are close in time
+
+*Without state* is no answer but a floor for any program in these micro-batches: to count, Spark
+reads all rows, and to join, it also passes those of both streams through Python. None are written.
 
 The last three are installed from the package index, each into an environment of its own that is
 made here and kept (`--environments`). A system that cannot be installed, or fails, is told as such.
@@ -17,7 +20,7 @@ Programs are in `benchmarks/peer_programs`, each set up as its documentation rec
     seconds       wall clock of a fresh process, less `start_seconds`
     start_seconds the same program on 2,000 rows in one micro-batch
     results       what it found up to where all have to have answered, and
-    is_right      whether that is all there is, and no more
+    is_right      whether that is all there is, and no more; without state there are no results
 
     python -m benchmarks.peers [--rows 2000000] [--quick] [--only count] [--system Flink] [--json]
 """
@@ -38,6 +41,7 @@ from benchmarks.peers_data import WINDOW, Data, make
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "peer_programs"
+WITHOUT_STATE = "Spark, without state"
 ROWS = {"count": 2_000_000, "join": 1_000_000}
 """With more rows, joins take some of them more than ten minutes."""
 QUICK_ROWS, FEW = 500_000, 2_000
@@ -62,7 +66,9 @@ PEERS = (
     Peer(
         "Spark",
         "on_spark",
-        dict.fromkeys(("count", "join"), ("Spark, state in memory", "Spark, state in RocksDB")),
+        dict.fromkeys(
+            ("count", "join"), ("Spark, state in memory", "Spark, state in RocksDB", WITHOUT_STATE)
+        ),
     ),
     Peer("Flink", "on_flink", {"count": ("",), "join": ("",)}, "apache-flink"),
     Peer("Pathway", "on_pathway", {"count": ("",), "join": ("",)}, "pathway"),
@@ -160,16 +166,18 @@ def measured(question: str, arguments: argparse.Namespace, work: Path) -> Iterat
             if seconds <= 0:
                 yield start | {"error": "with so few rows, starting takes longer than the work"}
                 continue
-            yield start | {
+            measures = {
                 "version": whole["version"],
                 "settings": whole["settings"],
                 "rows": rows,
                 "seconds": round(seconds, 2),
                 "start_seconds": round(start_seconds, 2),
                 "rows_per_second": round(rows / seconds),
-                "results": whole["results"],
-                "is_right": whole["results"] == data.results,
             }
+            if way != WITHOUT_STATE:
+                measures["results"] = whole["results"]
+                measures["is_right"] = whole["results"] == data.results
+            yield start | measures
 
 
 def main() -> None:

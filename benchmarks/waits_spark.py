@@ -3,7 +3,7 @@
     several waits           Latecomer with three waits; late rows are dropped, as Spark does
     several waits, divert   the same; late rows come out as rows, so all columns go to Python
     on the driver           like the first, but Spark adds up and the driver keeps the states:
-                            start(states="driver")
+                            start(states="driver"), without an output for rows that have no time
     on the driver, longest  the same with one wait
     default                 three waits by start(), which chooses the place of the states; late
                             rows go to a sink. If there are more states than its limit for the
@@ -43,6 +43,7 @@ import latecomer as lc
 from benchmarks.waits_queries import LOGS, QUERIES, TIME, Log, Query, events, micros
 from latecomer.clock.watermark import TICK
 from latecomer.generate.micro_batches import write_micro_batches
+from latecomer.hosts.spark.sinks import Sink
 from latecomer.plan import LatePolicy
 
 BATCH_ROWS = 1_000_000
@@ -172,14 +173,11 @@ def _started(
     def discard(df: DataFrame, _number: int) -> None:
         df.write.format("noop").mode("overwrite").save()
 
+    outputs: dict[str, Sink] = {"ready": count}
+    if built.plan.late != "drop":
+        outputs["late"] = discard
     trigger = {"availableNow": True}
-    query = built.start(
-        {"ready": count, "late": discard},
-        checkpoint=checkpoint,
-        trigger=trigger,
-        states=states,
-    )
-    return query, counted
+    return built.start(outputs, checkpoint=checkpoint, trigger=trigger, states=states), counted
 
 
 def run(

@@ -34,6 +34,7 @@ JOINS = {
     ("latecomer", ""): "Latecomer on Spark",
     ("Spark", "state in memory"): "Spark's stream-stream join, state in memory",
     ("Spark", "state in RocksDB"): "Spark's stream-stream join, state in RocksDB",
+    ("Spark", "without state"): "Spark without a join: the rows only pass through Python",
     ("Flink", ""): "Flink, interval join",
     ("Pathway", ""): "Pathway, interval join",
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks.book.parts import Part
 from benchmarks.book.plots import bars
 from benchmarks.book.results import Results
-from benchmarks.book.rows import Row
+from benchmarks.book.rows import Better, Row
 
 QUESTIONS = {
     "count": "Count by window and key",
@@ -24,17 +24,21 @@ def peers(results: Results) -> Iterator[Part]:
                 notes.append(f"- {name}: not run, {line['error']}")
                 continue
             name = f"{name}, {line['way']}" if line["way"] else name
-            if not line["is_right"]:
+            is_floor = line.get("is_right") is None
+            if not (is_floor or line["is_right"]):
                 name += f" (**wrong**: {line['results']:,} results)"
             groups[name] = {"rows": line["rows_per_second"] / 1e6}
             times = f"{line['start_seconds']} s to start, {line['seconds']} s of work"
+            if is_floor:
+                times += "; a floor, which reads the rows and answers nothing"
             notes.append(f"- {name}: {line['settings']}; {times}")
             if line["system"] == "latecomer":
                 continue
             for way, own in ours.items():
                 what = f"ours ({way}) over {name}" if way else f"ours over {name}"
                 ratio = round(own["rows_per_second"] / line["rows_per_second"], 2)
-                rows.append(Row(what, ratio, 1.0, "×", line=line))
+                better: Better = "neither" if is_floor else "more"
+                rows.append(Row(what, ratio, 1.0, "×", better, line=line))
         drawn = f"{title}, million rows per second"
         plots = (bars(f"peers-{question}", drawn, groups, "M/s"),) if groups else ()
         words = (

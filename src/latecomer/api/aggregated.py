@@ -238,7 +238,8 @@ class AggregatedStream(Readable):
         sum, mean, min, max, variance and stddev, in windows without a time zone. With "buckets"
         states are spread over the workers; that supports everything, and any number of states. With
         "auto" a new checkpoint is kept on the driver where that is possible, up to a million
-        states, and others stay where they are. See `latecomer.hosts.spark.driver.choice`.
+        states, unless each key has more than a thousand open windows; others stay where they are.
+        See `latecomer.hosts.spark.driver.choice`.
 
         Raises:
             OptionError: There is no such output, or `states="driver"` is not supported here.

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from latecomer import agg
+from latecomer.hosts.spark import sql_states
 from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.hosts.spark.sql_states import adds_units, not_plain, states_of, states_of_sample
 from latecomer.operators.aggregates.summary import ROWS, Summary
@@ -90,10 +91,12 @@ def test_spark_adds_up_units_of_all_that_can_be_merged() -> None:
     assert not adds_units(Summary((), (("sum", agg.sum("d")),)), SCHEMA)
 
 
+@pytest.mark.parametrize("few", [0, sql_states.FEW_PARTITIONS], ids=["many parts", "few parts"])
 @pytest.mark.parametrize("keys", [(), ("key",)], ids=["all", "by key"])
 def test_a_sample_has_the_states_and_spreads_that_python_computes(
-    spark: SparkSession, keys: tuple[str, ...]
+    spark: SparkSession, keys: tuple[str, ...], few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sql_states, "FEW_PARTITIONS", few)
     asked = {
         "n": agg.count(),
         "some": agg.count("x", where="ok"),
@@ -139,3 +142,19 @@ def test_a_sample_without_rows_has_no_states(spark: SparkSession) -> None:
     estimation = Estimation(Summary((), (("m", agg.mean("x")),)), arrow_schema(df), 0.95)
 
     assert states_of_sample(df, estimation).num_rows == 0
+
+
+def test_a_sample_is_shuffled_once_where_there_are_few_partitions(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    df = spark.range(0, 9, 1, 3).selectExpr("id AS x", "id % 2 AS key", f"xxhash64(id) AS {UNIT}")
+    summary = Summary(("key",), (("n", agg.count()),))
+    estimation = Estimation(summary, arrow_schema(df), 0.95)
+
+    def shuffles() -> int:
+        sql_states._of_sample(df, estimation).explain()
+        return capsys.readouterr().out.count("Exchange hashpartitioning")
+
+    assert shuffles() == 1
+    monkeypatch.setattr(sql_states, "FEW_PARTITIONS", 0)
+    assert shuffles() == 2

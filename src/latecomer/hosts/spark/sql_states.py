@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from latecomer.hosts.spark.columns import reference
+from latecomer.hosts.spark.columns import partitions, reference
 from latecomer.operators.aggregates.counting import Count
 from latecomer.operators.aggregates.extremes import Max, Min
 from latecomer.operators.aggregates.moments import Stddev, Variance
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from latecomer.operators.aggregates.summary import Summary
     from latecomer.operators.estimates.estimation import Estimation
     from latecomer.operators.estimates.spread import Spread
+
+FEW_PARTITIONS = 32
+"""Shuffle partitions up to which a sample is shuffled once, by its keys. Over more, rows are first
+spread by their units, which is even however few keys there are."""
 
 _SIZE, _TOTAL = "_lc_size_{}", "_lc_total_{}"
 """Columns of a unit: the number of its rows that count, and the sum of their values. Both are null
@@ -80,9 +84,16 @@ def states_of_sample(rows: DataFrame, estimation: Estimation) -> pa.Table:
 
     There is one for each key and number of rows in a unit, so they must be merged.
     """
+    return _collected(_of_sample(rows, estimation), estimation.sampled, estimation.schema)
+
+
+def _of_sample(rows: DataFrame, estimation: Estimation) -> DataFrame:
     summary, schema = estimation.summary, estimation.schema
     keys = [reference(name) for name in summary.keys]
     spreads = list(enumerate(estimation.spreads))
+    if keys and partitions(rows) <= FEW_PARTITIONS:
+        # Rows of a key are then in one partition for both groupings.
+        rows = rows.repartition(*keys)
     units = rows.groupBy(*keys, UNIT).agg(
         F.count(F.lit(1)).alias(ROWS),
         *states(summary, schema),
@@ -99,8 +110,7 @@ def states_of_sample(rows: DataFrame, estimation: Estimation) -> pa.Table:
         found = zip(names, _spread(at), strict=True)
         merged += [F.expr(text).alias(name) for name, text in found]
     sizes = [_SIZE.format(at) for at, _ in spreads]
-    made = units.groupBy(*keys, *sizes).agg(F.sum(ROWS).alias(ROWS), *merged)
-    return _collected(made, sampled, schema)
+    return units.groupBy(*keys, *sizes).agg(F.sum(ROWS).alias(ROWS), *merged)
 
 
 def _collected(made: DataFrame, summary: Summary, schema: pa.Schema) -> pa.Table:

@@ -42,6 +42,20 @@ def test_the_driver_keeps_what_spark_can_add_up(spark: SparkSession, tmp_path: P
     assert chosen(listed.aggregate(all=lc.agg.collect("key")), checkpoint) == "buckets"
 
 
+def test_short_windows_of_keys_go_to_buckets(spark: SparkSession, tmp_path: Path) -> None:
+    files = Files(spark, tmp_path)
+    checkpoint = files.at("checkpoint")
+    # A window of ten seconds, and those that begin in the wait.
+    at_most = f"{10 * choice.MANY - 10} seconds"
+
+    assert chosen(windows(files, at_most), checkpoint) == "driver"
+    assert chosen(windows(files, ["5 seconds", f"{10 * choice.MANY} seconds"]), checkpoint) == (
+        "buckets"
+    )
+    rows = lc.disordered(windows(files).df, time="time").tumbling("10 seconds").wait("1 day")
+    assert chosen(rows.aggregate(n=lc.agg.count()), checkpoint) == "driver"
+
+
 def test_a_checkpoint_stays_with_its_choice(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,10 +13,13 @@ from latecomer.hosts.spark.columns import arrow_schema
 from latecomer.hosts.spark.driver.partials import (
     DELAY,
     NEWEST,
+    TOO_FAR,
     computable,
     may_be_late,
+    needed,
     partials,
 )
+from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.tally import DELAYS
 from latecomer.operators.aggregates.summary import PANE, ROWS, Summary
 from latecomer.operators.sort import Sort
@@ -85,7 +88,7 @@ def test_what_spark_cannot_add_up_is_refused(df: DataFrame, asked: Plan, why: st
 
 
 def test_rows_become_one_state_for_each_pane_and_key(df: DataFrame) -> None:
-    found = partials(df, arrow_schema(df), plan(), COUNT, NEVER).collect()
+    found = partials(df, arrow_schema(df), plan(), COUNT, NEVER, NEVER).collect()
 
     states = {(row[PANE], row.key): (row["_lc_state_0_0"], row[ROWS], row[NEWEST]) for row in found}
     assert states == {
@@ -98,7 +101,7 @@ def test_rows_become_one_state_for_each_pane_and_key(df: DataFrame) -> None:
 
 
 def test_a_state_has_rows_of_one_delay(df: DataFrame) -> None:
-    found = partials(df, arrow_schema(df), plan(), COUNT, 12 * SECOND).collect()
+    found = partials(df, arrow_schema(df), plan(), COUNT, 12 * SECOND, NEVER).collect()
 
     delays = {(row[PANE], row[NEWEST]): DELAYS[row[DELAY]] for row in found}
     assert delays == {
@@ -111,10 +114,29 @@ def test_a_state_has_rows_of_one_delay(df: DataFrame) -> None:
 
 
 def test_only_rows_behind_the_watermark_or_without_a_time_may_be_late(df: DataFrame) -> None:
-    found = may_be_late(df, plan(), Clock(12 * SECOND, 9 * SECOND)).collect()
+    found = may_be_late(df, plan(), Clock(12 * SECOND, 9 * SECOND), NEVER).collect()
 
     assert sorted((row.number is None, row.number or 0) for row in found) == [
         (False, -1),
         (False, 3),
         (True, 0),
     ]
+
+
+def test_the_wall_clock_says_which_rows_are_too_far_ahead(df: DataFrame) -> None:
+    bounded = replace(plan(), source=Source(TIME, ahead=5 * SECOND))
+    clock, now = Clock(NEVER, NEVER), 5 * SECOND
+
+    made = partials(df, arrow_schema(df), bounded, COUNT, NEVER, now).collect()
+    found = may_be_late(df, bounded, clock, now).collect()
+
+    assert sum(row[TOO_FAR] for row in made) == 1
+    assert {(row.number, row[NOW]) for row in found} == {(12, now), (None, now)}
+
+
+def test_columns_are_left_out_if_no_late_rows_are_written(df: DataFrame) -> None:
+    dropped = replace(plan(), late="drop")
+
+    assert needed(df, dropped, ["ready"]).columns == ["key", "time"]
+    assert needed(df, dropped, ["ready", "late"]).columns == df.columns
+    assert needed(df, replace(plan(), late="raise"), ["ready"]).columns == df.columns

@@ -3,17 +3,21 @@
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 import latecomer as lc
 from latecomer import agg
 from latecomer.clock.policy import OneClock
 from latecomer.clock.watermark import Clock
+from latecomer.hosts.spark.driver import query as on_driver
+from latecomer.hosts.spark.driver.partials import partials
 from latecomer.hosts.spark.driver.query import _late
 from latecomer.hosts.spark.durable import outputs as directories
 from latecomer.hosts.spark.sinks import Rows
@@ -124,8 +128,9 @@ def test_nothing_is_lost_or_doubled_by_crashes(
     assert sorted(r.id for r in late) == sorted(n for s in steps for n in s.late["id"].to_pylist())
 
 
+@pytest.mark.parametrize("ahead", [None, "auto"])
 def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, ahead: Literal["auto"] | None
 ) -> None:
     assert spark._jvm is not None
     metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
@@ -141,8 +146,7 @@ def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
         df.collect()
         compiled.append(metrics.METRIC_COMPILATION_TIME().getCount())
 
-    # The wall clock that bounds `ahead` is in the code of each micro-batch.
-    events = lc.disordered(source(spark, batches, f"{tmp_path}/rows"), time="time", ahead=None)
+    events = lc.disordered(source(spark, batches, f"{tmp_path}/rows"), time="time", ahead=ahead)
     windows = events.tumbling("5 seconds").wait(WAITS).group_by("key").aggregate(rows=agg.count())
     windows.start(
         {"ready": f"{tmp_path}/ready", "late": count},
@@ -153,6 +157,28 @@ def test_micro_batches_run_the_code_that_was_generated_for_the_first_ones(
 
     assert len(compiled) == 6
     assert compiled[-1] == compiled[2]
+
+
+def test_a_micro_batch_that_is_run_again_sees_the_wall_clock_of_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    df = source(spark, random_batches(1)[:1], f"{tmp_path}/rows")
+    stamped = df.withColumn("stamp", F.unix_micros(F.current_timestamp()))
+    seen: list[tuple[object, object]] = []
+
+    def watched(rows: DataFrame, *others: object) -> DataFrame:
+        seen.append((others[-1], rows.collect()[0].stamp))
+        if len(seen) == 1:
+            raise RuntimeError("the machine stops")
+        return partials(rows, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(on_driver, "partials", watched)
+    with pytest.raises(StreamingQueryException, match="the machine stops"):
+        run(counts(stamped), tmp_path, f"{tmp_path}/ready")
+    run(counts(stamped), tmp_path, f"{tmp_path}/ready")
+
+    assert len(seen) == 2
+    assert {clock for clocks in seen for clock in clocks} == {seen[0][0]}
 
 
 def test_the_last_two_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:

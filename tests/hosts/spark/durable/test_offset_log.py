@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latecomer.hosts.spark.durable.offset_log import entries, last_clock, last_done
+from latecomer.hosts.spark.durable.offset_log import clock, entries, last_clock, last_done
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,3 +26,9 @@ def test_the_clock_is_that_of_the_last_micro_batch_that_was_begun(
     assert last_clock(spark, str(tmp_path)) == 10_000
     assert last_done(spark, str(tmp_path)) == 9
     assert entries(spark, str(tmp_path), "offsets")[9][2:] == ['{"logOffset": 9}']
+
+
+def test_the_wall_clock_of_a_micro_batch_is_in_its_entry() -> None:
+    assert clock(["v1", '{"batchWatermarkMs": 1, "batchTimestampMs": 1700000000123}', "{}"]) == (
+        1_700_000_000_123_000
+    )

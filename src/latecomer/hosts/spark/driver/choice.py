@@ -5,6 +5,10 @@ The driver keeps them wherever Spark can add up the rows of a micro-batch by its
 kept in buckets, and so is a stream that was given a number of buckets. A checkpoint stays with the
 choice with which it began.
 
+Windows that are short against the wait are kept in buckets too, if they are grouped by key. Where
+each key has more than `MANY` of them open, a thousand keys would be too many for the driver, and
+buckets process so many states faster (`benchmarks.waits --window '1 second'`).
+
 How many keys a stream has cannot be known before it runs. So the driver keeps at most `MOST` states
 that it has chosen to keep, and stops before a micro-batch would leave more. Nothing is lost: that
 micro-batch was not committed. The error says how to go on.
@@ -25,6 +29,9 @@ from latecomer.plan import Plan
 MOST = 1_000_000
 """States that the driver keeps at most by `states="auto"`: some hundred megabytes."""
 
+MANY = 1_000
+"""Open windows of a key up to which `states="auto"` keeps them on the driver."""
+
 States = Literal["buckets", "driver"]
 
 
@@ -44,11 +51,12 @@ def chosen(df: DataFrame, plan: Plan, buckets: int | None, checkpoint: str) -> S
     if buckets is not None or is_remote():
         return "buckets"
     try:
-        computable(df, plan)
+        spec = computable(df, plan)
         StateFiles(qualified(spark, checkpoint))
     except OptionError:
         return "buckets"
-    return "driver"
+    open_windows = (spec.levels[-1] + spec.windows.size) // spec.windows.width
+    return "buckets" if spec.first.keys and open_windows > MANY else "driver"
 
 
 def check_few(states: int, plan: Plan, checkpoint: str) -> None:

@@ -6,6 +6,8 @@ Passing a million rows to Python takes a third of a second; Spark adds them up i
 computes the states of aggregates, if it can compute all of them.
 """
 
+from collections.abc import Collection
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,7 +15,7 @@ from pyspark.sql.types import TimestampType
 
 from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.columns import arrow_schema, as_data, reference
+from latecomer.hosts.spark.columns import arrow_schema, as_data, kept, reference
 from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
@@ -58,8 +60,21 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     return found
 
 
+def needed(df: DataFrame, plan: Plan, outputs: Collection[str]) -> DataFrame:
+    """Return the columns that are read of a stream: all of them, if late rows are to be written.
+
+    Spark hands over whole rows to the function that processes a micro-batch, so it reads columns
+    that the function leaves out.
+    """
+    if "late" in outputs or plan.late != "drop":
+        return df
+    found, source = computable(df, plan), plan.source
+    others = [each.name for each in (source.time, source.arrival) if each is not None]
+    return kept(df, dict.fromkeys([*found.first.columns, *others]))
+
+
 def partials(
-    rows: DataFrame, schema: pa.Schema, plan: Plan, spec: Aggregation, newest: int
+    rows: DataFrame, schema: pa.Schema, plan: Plan, spec: Aggregation, newest: int, now: int
 ) -> DataFrame:
     """Return the states of rows; the states of rows without a usable time have no pane.
 
@@ -69,8 +84,9 @@ def partials(
         plan: The plan of the stream.
         spec: Its aggregation.
         newest: The newest time of all micro-batches before.
+        now: The wall clock of the micro-batch.
     """
-    is_ahead, time = _read(plan)
+    is_ahead, time = _read(plan, now)
     # Each is a step of its own: else Spark would compute it wherever it is used.
     read = map(reference, spec.first.columns)
     timed = rows.select(*read, F.expr(time).alias(_TIME), F.expr(is_ahead).alias(_IS_AHEAD))
@@ -86,18 +102,23 @@ def partials(
     )
 
 
-def may_be_late(rows: DataFrame, plan: Plan, clock: Clock) -> DataFrame:
-    """Return the rows without a usable time, and those behind the watermark.
+def may_be_late(rows: DataFrame, plan: Plan, clock: Clock, now: int) -> DataFrame:
+    """Return the rows without a usable time, and those behind the watermark, with the wall clock.
 
     A window ends after each of its rows, so a row that is not behind the watermark is in a window
     that is open. Most rows are not, and need not go to Python to be looked at.
     """
-    _, time = _read(plan)
+    _, time = _read(plan, now)
     watermark = as_data(f"{max(clock.watermark, _FIRST)}L", plan.source.time.name)
-    return rows.where(f"{time} IS NULL OR {time} < {watermark}")
+    found = rows.where(f"{time} IS NULL OR {time} < {watermark}")
+    return found if plan.source.ahead is None else found.withColumn(NOW, F.expr(_now(plan, now)))
 
 
-def _read(plan: Plan) -> tuple[str, str]:
+def _now(plan: Plan, now: int) -> str:
+    return as_data(f"{now}L", plan.source.time.name)
+
+
+def _read(plan: Plan, now: int) -> tuple[str, str]:
     """Return SQL for whether a row is too far ahead, and for its time: null if it is.
 
     Text is parsed by Spark at once; a tree of columns would be a request to Spark for each node.
@@ -105,9 +126,9 @@ def _read(plan: Plan) -> tuple[str, str]:
     time = f"unix_micros({quoted(plan.source.time.name)})"
     if plan.source.ahead is None:
         return "false", time
-    arrived = NOW
+    arrived = _now(plan, now)
     if plan.source.arrival is not None:
-        arrived = f"coalesce(unix_micros({quoted(plan.source.arrival.name)}), {NOW})"
+        arrived = f"coalesce(unix_micros({quoted(plan.source.arrival.name)}), {arrived})"
     # The sum of an arrival and a very long span must not wrap around.
     latest = f"least({arrived}, {FOREVER - plan.source.ahead}L) + {plan.source.ahead}L"
     is_ahead = f"coalesce({time} > {latest}, false)"

@@ -37,7 +37,6 @@ from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.columns import (
     arrow_schema,
     map_in_arrow,
-    with_wall_clock,
     without_own,
 )
 from latecomer.hosts.spark.counting import answers, late_by_key
@@ -48,13 +47,14 @@ from latecomer.hosts.spark.driver.partials import (
     TOO_FAR,
     computable,
     may_be_late,
+    needed,
     partials,
 )
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
 from latecomer.hosts.spark.durable import offset_log, owner, record
 from latecomer.hosts.spark.durable.ledger import qualified
 from latecomer.hosts.spark.local_rows import LocalRows
-from latecomer.hosts.spark.parcels import NOW, without_wall_clock
+from latecomer.hosts.spark.parcels import without_wall_clock
 from latecomer.hosts.spark.sinks import Rows, Sink
 from latecomer.hosts.stage import RunningStage, check_held
 from latecomer.hosts.tally import DELAYS, READ, WATERMARK, WINDOWS_OPEN
@@ -91,8 +91,7 @@ def start(
     writer = sinks.own(spark, outputs, plan, options)
     with owner.released_on_error(checkpoint):
         history.write(spark, checkpoint)
-        # Added to the stream, it is the same wall clock when a micro-batch is run again.
-        given = with_wall_clock(df, plan.source)
+        given = needed(df, plan, outputs)
         run = _Run(df, plan, writer, where, is_chosen=is_chosen)
         query = sinks.started(given, run, options, writer)
         if options.end == "flush":
@@ -161,8 +160,7 @@ class _Run:
         self._checkpoint = checkpoint
         self._held: _Held | None = None
 
-    def __call__(self, given: DataFrame, number: int) -> None:
-        rows = given.drop(NOW)
+    def __call__(self, rows: DataFrame, number: int) -> None:
         self.writer.owner.check(rows.sparkSession)
         files = StateFiles(self._checkpoint, self.writer.owner.attempt)
         # If anything fails on the way, the state in memory is invalid and is read again.
@@ -170,8 +168,11 @@ class _Run:
         if held is None or held.number != number - 1:
             held = _Held.read(files, self._plan, self._schema, number - 1)
         # Spark marks some states as never null; the states of buckets have no such mark.
-        made = partials(given, self._schema, self._plan, self._spec, held.newest).toArrow()
-        made = with_nulls(made).combine_chunks()
+        # As a column of the stream, the wall clock would be in the code that Spark generates, which
+        # would be compiled again in each micro-batch. One that is run again sees the same clock.
+        now = NEVER if self._plan.source.ahead is None else offset_log.clock(files.offsets(number))
+        states_of = partials(rows, self._schema, self._plan, self._spec, held.newest, now)
+        made = with_nulls(states_of.toArrow()).combine_chunks()
         states = made.filter(pc.is_valid(made.column(PANE)))
         panes = states.column(PANE).to_numpy()
         check_reach(panes)
@@ -205,7 +206,8 @@ class _Run:
         if self._is_chosen:
             check_few(held.stage.held, self._plan, self.writer.owner.checkpoint)
         written = self.ready(rows.sparkSession, ready, number)
-        written |= self._late(given, before, tally["late"], number)
+        if self._writes_late(tally["late"], number):
+            written |= self._late(rows, before, now, tally["late"])
         self.writer.write_all(written, number)
         tally.update(_clock_of(before, held.newest))
         tally[WINDOWS_OPEN] = held.stage.held - held_before
@@ -233,18 +235,20 @@ class _Run:
         table = concat(ready, self._plan.output_schema(self._schema))
         return {"ready": LocalRows.of(spark, table, self._ready_schema)}
 
-    def _late(self, given: DataFrame, clock: Clock, count: int, number: int) -> dict[str, Rows]:
-        """Return the late rows of a micro-batch if they are to be written."""
-        is_there = "late" in self.writer.outputs
-        is_asked = is_there and (count or (number == 0 and "late" in self.writer.from_first))
-        if not is_asked and not (count and self._plan.late == "raise"):
-            return {}
+    def _writes_late(self, count: int, number: int) -> bool:
+        """Return True if the late rows of a micro-batch are looked for, or their output begins."""
+        if "late" not in self.writer.outputs:
+            return count > 0 and self._plan.late == "raise"
+        return count > 0 or (number == 0 and "late" in self.writer.from_first)
+
+    def _late(self, rows: DataFrame, clock: Clock, now: int, count: int) -> dict[str, Rows]:
+        """Return the late rows of a micro-batch, if there is an output for them."""
         schema = self._late_schema
         if not count:
-            return {"late": LocalRows.none(given.sparkSession, schema)}
-        behind = may_be_late(given, self._plan, clock)
+            return {"late": LocalRows.none(rows.sparkSession, schema)}
+        behind = may_be_late(rows, self._plan, clock, now)
         found = map_in_arrow(behind, partial(_late, self._plan, clock), schema)
-        if not is_there:
+        if "late" not in self.writer.outputs:
             found.foreach(lambda _: None)
             return {}
         return {"late": without_own(found, schema.names)}

@@ -110,6 +110,7 @@ class StateFiles:
                 f'states cannot be kept beside the checkpoint "{checkpoint}": {error}.\n'
                 'Hint: name a directory that Arrow can write to, or use states="buckets".'
             ) from error
+        self._checkpoint = path
         self._directory = posixpath.join(path, "latecomer", "states")
         self._attempt = attempt
 
@@ -131,6 +132,12 @@ class StateFiles:
             return Kept(header["newest"], saved), FileChunks(chunks, set(), dict(header["chunks"]))
         except (KeyError, ValueError, AttributeError, pa.ArrowException) as error:
             raise _damaged(max(found).name) from error
+
+    def offsets(self, batch: int) -> list[str]:
+        """Return the lines that Spark wrote down of a micro-batch before it began to run it."""
+        path = posixpath.join(self._checkpoint, "offsets", str(batch))
+        with self._files.open_input_file(path) as file:
+            return file.read().decode().splitlines()
 
     def last(self) -> int:
         """Return the number of the last micro-batch with a state here; -1 if there is none."""

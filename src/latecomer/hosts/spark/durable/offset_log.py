@@ -8,6 +8,7 @@ a micro-batch is our clock in it.
 """
 
 import json
+from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -34,6 +35,14 @@ def last_clock(spark: SparkSession, checkpoint: str) -> int:
     """Return Spark's watermark in the last micro-batch that has begun, in milliseconds."""
     offsets = entries(spark, checkpoint, "offsets")
     return int(json.loads(offsets[max(offsets)][1])["batchWatermarkMs"]) if offsets else 0
+
+
+def clock(lines: Sequence[str]) -> int:
+    """Return the wall clock of a micro-batch in microseconds, from its entry in the offset log.
+
+    It is Spark's `current_timestamp` in this micro-batch, also when that is run again.
+    """
+    return int(json.loads(lines[1])["batchTimestampMs"]) * 1_000
 
 
 def last_done(spark: SparkSession, checkpoint: str) -> int:
