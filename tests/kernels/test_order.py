@@ -35,6 +35,13 @@ def test_times_too_far_apart_for_a_word_are_sorted_too() -> None:
     assert stable_order(times).tolist() == [1, 3, 0, 2]
 
 
+def test_a_few_ascending_pieces_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "FEW_PIECES", 2)
+    times = np.array([1, 5, 7, 2, 5], np.int64)
+
+    assert stable_order(times).tolist() == [0, 3, 1, 4, 2]
+
+
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_few_rows(rows: int) -> None:
     assert stable_order(np.zeros(rows, np.int64)).tolist() == list(range(rows))

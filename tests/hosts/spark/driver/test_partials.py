@@ -16,7 +16,6 @@ from latecomer.hosts.spark.driver.partials import (
     TOO_FAR,
     computable,
     may_be_late,
-    needed,
     partials,
 )
 from latecomer.hosts.spark.parcels import NOW
@@ -132,11 +131,3 @@ def test_the_wall_clock_says_which_rows_are_too_far_ahead(df: DataFrame) -> None
 
     assert sum(row[TOO_FAR] for row in made) == 1
     assert {(row.number, row[NOW]) for row in found} == {(12, now), (None, now)}
-
-
-def test_columns_are_left_out_if_no_late_rows_are_written(df: DataFrame) -> None:
-    dropped = replace(plan(), late="drop")
-
-    assert needed(df, dropped, ["ready"]).columns == ["key", "time"]
-    assert needed(df, dropped, ["ready", "late"]).columns == df.columns
-    assert needed(df, replace(plan(), late="raise"), ["ready"]).columns == df.columns

@@ -46,6 +46,14 @@ def test_paths_are_those_of_spark(tmp_path: Path) -> None:
     assert StateFiles(str(tmp_path)).last() == 1
 
 
+@pytest.mark.parametrize("name", ["run#3", "run?3", "run 3", "a%20b", "a%", "ä"])
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_names_of_directories_are_taken_as_they_are(tmp_path: Path, name: str, scheme: str) -> None:
+    StateFiles(f"{scheme}{tmp_path / name}").write(0, Kept(1, b""), FileChunks())
+
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_the_last_two_states_are_kept_and_the_chunks_that_they_refer_to(tmp_path: Path) -> None:
     files, chunks = StateFiles(str(tmp_path)), FileChunks()
     assert files.last() == -1

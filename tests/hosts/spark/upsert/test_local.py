@@ -189,6 +189,46 @@ def test_what_a_crash_has_left_in_a_place_is_not_read(spark: SparkSession, tmp_p
     assert [pq.read_metadata(path).num_rows for path in left.rglob("*.parquet")] == [2]
 
 
+def test_old_files_that_cannot_be_removed_are_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = upsert(tmp_path, key=KEY)
+    on_driver(sink, plain(spark, (0, "a", 1)), 0)
+    left = tmp_path / f"rows/place=1-{sink.run[0].name}/_lc_part=0"
+    left.mkdir(parents=True)
+    (left / "part-0.parquet").touch()
+    monkeypatch.setattr(local.shutil, "rmtree", lambda *_, **__: None)
+
+    with pytest.raises(OSError, match="cannot be removed"):
+        on_driver(sink, plain(spark, (0, "a", 2)), 1)
+
+
+def test_rows_that_a_reader_has_cached_are_not_shown_to_the_next_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sink = upsert(tmp_path, key=KEY)
+    on_driver(sink, plain(spark, (0, "a", 0)), 0)
+    cached = current(spark, tmp_path).cache()
+    try:
+        assert cached.count() == 1
+        # By then the places of the first micro-batches are used again.
+        for number in range(1, 9):
+            on_driver(sink, plain(spark, (0, "a", number)), number)
+            assert counts(spark, tmp_path) == [("a", number)]
+    finally:
+        cached.unpersist()
+
+
+def test_times_are_written_as_every_arrow_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+    sink = upsert(tmp_path, key=KEY)
+    on_driver(sink, refined(spark, (0, "a", 1, 0)), 0)
+
+    (file,) = tmp_path.rglob("*.parquet")
+    schema = pq.read_schema(file)
+    assert pq.ParquetFile(file).schema.column(0).physical_type == "INT64"
+    assert schema.field("window").type[0].type.unit == "us"
+
+
 def test_a_query_on_rows_that_were_replaced_long_ago_fails(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -6,8 +6,6 @@ Passing a million rows to Python takes a third of a second; Spark adds them up i
 computes the states of aggregates, if it can compute all of them.
 """
 
-from collections.abc import Collection
-
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +13,7 @@ from pyspark.sql.types import TimestampType
 
 from latecomer.clock.watermark import Clock
 from latecomer.errors import OptionError
-from latecomer.hosts.spark.columns import arrow_schema, as_data, kept, reference
+from latecomer.hosts.spark.columns import arrow_schema, as_data, reference
 from latecomer.hosts.spark.declared import quoted
 from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.spark.sql_states import not_plain, states
@@ -58,19 +56,6 @@ def computable(df: DataFrame, plan: Plan) -> Aggregation:
     if (name := not_plain(found.first, arrow_schema(df))) is not None:
         raise _refused(f'Spark cannot add up the state of "{name}"')
     return found
-
-
-def needed(df: DataFrame, plan: Plan, outputs: Collection[str]) -> DataFrame:
-    """Return the columns that are read of a stream: all of them, if late rows are to be written.
-
-    Spark hands over whole rows to the function that processes a micro-batch, so it reads columns
-    that the function leaves out.
-    """
-    if "late" in outputs or plan.late != "drop":
-        return df
-    found, source = computable(df, plan), plan.source
-    others = [each.name for each in (source.time, source.arrival) if each is not None]
-    return kept(df, dict.fromkeys([*found.first.columns, *others]))
 
 
 def partials(

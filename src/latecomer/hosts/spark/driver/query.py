@@ -47,7 +47,6 @@ from latecomer.hosts.spark.driver.partials import (
     TOO_FAR,
     computable,
     may_be_late,
-    needed,
     partials,
 )
 from latecomer.hosts.spark.driver.state_files import FileChunks, Kept, StateFiles
@@ -91,12 +90,11 @@ def start(
     writer = sinks.own(spark, outputs, plan, options)
     with owner.released_on_error(checkpoint):
         history.write(spark, checkpoint)
-        given = needed(df, plan, outputs)
         run = _Run(df, plan, writer, where, is_chosen=is_chosen)
-        query = sinks.started(given, run, options, writer)
+        query = sinks.started(df, run, options, writer)
         if options.end == "flush":
             why.explained(query.awaitTermination)
-            flush.check_all_read(given, plan, checkpoint)
+            flush.check_all_read(df, plan, checkpoint)
             _finish(query, df, plan, run, checkpoint)
     owner.release_with(query, checkpoint)
     return query

@@ -76,6 +76,9 @@ def file_uri(checkpoint: str) -> str:
     scheme, colon, path = checkpoint.partition(":/")
     if not colon or "/" in scheme:
         return Path(checkpoint).absolute().as_uri()
+    if scheme == "file":
+        # In a path of Spark `#`, `?` and `%` stand for themselves.
+        return Path("/" + path.lstrip("/")).as_uri()
     # Hadoop has several schemes for one store, and leaves out an empty host.
     scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme, scheme)
     return f"{scheme}:/{path}" if path.startswith("/") else f"{scheme}:///{path}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 MOST = 16 << 20
 """Size of rows and parts up to which they are merged here: some tenths of a second."""
+
+_FILES = "[!._]*.parquet"
 
 _LEGACY = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 """Marks of files with times that only Spark reads as they were meant."""
@@ -85,6 +87,8 @@ class LocalMerge:
         """Read what the rows are merged with; return None if Spark has to merge them."""
         if root is None or writer is None or rows.table.nbytes > MOST:
             return None
+        # Some releases of Arrow do not read what they have written as INT96 before 1970.
+        writer = replace(writer, is_int96=False)
         if not rows.are_plain or not writer.can_write(columns) or not _is_comparable(columns, key):
             return None
         names, numbers = _parts_of(rows.table, rows.schema, key)
@@ -120,6 +124,8 @@ class LocalMerge:
         file = f"part-{uuid.uuid4()}.parquet"
         # What is there is of a micro-batch that no state refers to any more.
         shutil.rmtree(directory, ignore_errors=True)
+        if any(directory.rglob(_FILES)):
+            raise OSError(f'the old files in "{directory}" cannot be removed.')
         filled = []
         for number, name in enumerate(self.names):
             chosen = at[parts[at] == number]
@@ -131,6 +137,8 @@ class LocalMerge:
             (directory / "_SUCCESS").touch()
             for each in (directory, self.root, self.root.parent):
                 sync_names(each)
+        # Otherwise a cached DataFrame of this place would show its former rows.
+        self.rows.spark.catalog.refreshByPath(f"file:{directory}")
         return sorted(filled)
 
     @property
@@ -243,7 +251,7 @@ def _levels(
 def _read(directory: Path, columns: StructType, most: int) -> Batch | None:
     """Read a part; return None if it is larger, or if only Spark can read it."""
     schema, tables = in_arrow(columns), []
-    for path in sorted(directory.glob("[!._]*.parquet")):
+    for path in sorted(directory.glob(_FILES)):
         with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
             groups = (file.metadata.row_group(at) for at in range(file.num_row_groups))
             most -= sum(group.total_byte_size for group in groups)
