@@ -203,6 +203,8 @@ def _aggregates() -> Iterator[Entry]:
     for late in ("divert", "drop"):
         plan = made(_windows(), clock=clock, late=late)
         yield Entry(f"states on the driver, {late}", plan, states="driver")
+    plan = made(_windows(), clock=clock, ahead=30 * SECOND)
+    yield Entry("states on the driver, ahead", plan, states="driver")
     key = ("window", "k")
     yield Entry("upsert", made(_windows(), clock=clock), key=key)
     yield Entry(
@@ -220,6 +222,8 @@ def _patterns() -> Iterator[Entry]:
     yield Entry("pattern, absence", made(Sort(TIME), absent))
     levels = once_per_wait((Levels(TIME, WAITS), detect))
     yield Entry("pattern, waits", made(*levels, clock=OneClock(WAITS)))
+    own = ClockPerKey(WAITS, None, ("k",))
+    yield Entry("pattern, waits, clocks of keys", made(*levels, clock=own))
 
 
 def _lifetimes(schema: pa.Schema = SCHEMA) -> Plan:

@@ -140,6 +140,9 @@ class DiskPath:
     def __str__(self) -> str:
         return self._path
 
+    def as_uri(self) -> str:
+        return f"file://{self._path}"
+
     @property
     def name(self) -> str:
         return posixpath.basename(self._path)
@@ -171,6 +174,9 @@ class DiskPath:
 
     def read_text(self, encoding: str, errors: str) -> str:
         return self.disk.read(self._path).decode(encoding, errors)
+
+    def touch(self) -> None:
+        self.disk.write(self._path, b"", synced=False)
 
     def open(self, _mode: str) -> _Written:
         return _Written(self.disk, self._path, synced=False)

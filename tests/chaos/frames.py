@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,6 +49,7 @@ class Session:
     lengths: dict[int, int] = field(default_factory=dict)
     """The number of micro-batches of each stream."""
     version: str = "4.3.0"
+    catalog = SimpleNamespace(refreshByPath=lambda _path: None)
 
     @property
     def read(self) -> Reader:

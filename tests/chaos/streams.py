@@ -192,7 +192,8 @@ class Query:
 
     def _add(self, name: str, number: int, entry: dict[str, Any]) -> None:
         path = f"{self.checkpoint}/{name}/{number}"
-        lines = ["v1", json.dumps(entry)]
+        clock = {"batchTimestampMs": entry["now"]} if "now" in entry else {}
+        lines = ["v1", json.dumps(entry | clock)]
         lines += [json.dumps(each) for each in entry.get("until", ())]
         if name == "offsets" and self.has_ticks:
             lines.append(json.dumps({"offset": number, "timestamp": entry["now"]}))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from latecomer.hosts.entry import admit
+from latecomer.hosts.late import AHEAD
 from latecomer.hosts.spark.driver.partials import DELAY, NEWEST, TOO_FAR
+from latecomer.hosts.spark.parcels import NOW
 from latecomer.hosts.tally import TALLY
 from latecomer.operators.aggregates.summary import PANE, ROWS
 from latecomer.operators.optimistic.changelog import CHANGE_NUMBER, CHANGE_TYPE
@@ -19,6 +22,7 @@ from tests.chaos.frames import Frame, Parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from latecomer.clock.watermark import Clock
     from latecomer.operators.windows.aggregate import Aggregation
     from latecomer.plan import Plan
     from tests.chaos.streams import Run
@@ -55,12 +59,13 @@ def in_turn(actions: Sequence[Callable[[], object]]) -> None:
 
 
 def partials(
-    rows: Frame, _schema: pa.Schema, plan: Plan, _spec: Aggregation, _newest: int
+    rows: Frame, _schema: pa.Schema, plan: Plan, _spec: Aggregation, _newest: int, now: int
 ) -> Frame:
-    """Return the partial states of rows. Those of rows without a time have no pane."""
+    """Return the partial states of rows. Those of rows without a usable time have no pane."""
 
     def compute(run: Run | None, first: int) -> Parts:
-        kept, aside = admit(plan, pa.concat_tables(rows.parts(run, first)))
+        read = pa.concat_tables(rows.parts(run, first))
+        kept, aside = admit(plan, read, np.full(read.num_rows, now))
         states = plan.early.partial(kept)  # type: ignore[union-attr]
         newest = max(plan.source.time.micros(kept).tolist(), default=None)
         for name, value in ((NEWEST, newest), (TOO_FAR, 0), (DELAY, 0)):
@@ -68,12 +73,20 @@ def partials(
                 name, pa.repeat(pa.scalar(value, pa.int64()), len(states))
             )
         if aside.num_rows:
-            empty = dict.fromkeys(states.column_names) | {ROWS: aside.num_rows}
-            without = pa.Table.from_pylist([empty], states.schema)
-            states = pa.concat_tables([states, without])
+            is_ahead = aside.column("_reason").to_pylist().count(AHEAD)
+            empty = dict.fromkeys(states.column_names)
+            unusable = ((aside.num_rows - is_ahead, 0), (is_ahead, 1))
+            without = [empty | {ROWS: count, TOO_FAR: far} for count, far in unusable if count]
+            states = pa.concat_tables([states, pa.Table.from_pylist(without, states.schema)])
         return [states]
 
     return Frame(rows.sparkSession, pa.schema([(PANE, pa.int64())]), compute, (rows,))
+
+
+def may_be_late(rows: Frame, _plan: Plan, _clock: Clock, now: int) -> Frame:
+    """Return all rows, with the wall clock."""
+    clock = Column(lambda read, _now: pa.repeat(pa.scalar(now, pa.int64()), read.num_rows), "now")
+    return rows.withColumn(NOW, clock)
 
 
 def part_of(_schema: object, key: Sequence[str]) -> Column:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import latecomer
 from latecomer.clock.policy import ClockPolicy
+from latecomer.operators.all_keys import for_all_keys
 from latecomer.operators.base import Operator
 from latecomer.operators.temporal.binary import Binary
 from tests.chaos.catalogue import catalogue
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 def operators_of(plan: Plan) -> Iterator[Any]:
     for each in plan.inputs:
         for stage in each.stages:
+            if plan.clock.columns and stage.operators[0].clocked(plan.clock.columns):
+                yield from for_all_keys(stage.operators, plan.clock.columns).operators
             for operator in stage.operators:
                 yield operator
                 yield from getattr(operator, "then", ())

@@ -16,6 +16,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from latecomer.hosts.spark import collected, columns, flush, parcels, query, sinks
@@ -23,7 +25,7 @@ from latecomer.hosts.spark import outputs as reading
 from latecomer.hosts.spark.driver import query as driver_query
 from latecomer.hosts.spark.driver import state_files
 from latecomer.hosts.spark.durable import ledger, owner, totals
-from latecomer.hosts.spark.upsert import files
+from latecomer.hosts.spark.upsert import files, local
 from tests.chaos import substitutes
 from tests.chaos.columns import FUNCTIONS
 from tests.chaos.disk import FULL, TORN, Crash, Disk, DiskPath, Handler, Stopped, fake_os
@@ -195,9 +197,10 @@ class World:
         uuids = SimpleNamespace(uuid4=lambda: uuid.UUID(int=self.rng.getrandbits(128), version=4))
         arrow = fs.PyFileSystem(Handler(self.disk))
         uri = SimpleNamespace(from_uri=lambda where: (arrow, where.replace("file:///", "/")))
-        local = fs.PyFileSystem if self.is_local else ()
         files_ = SimpleNamespace(
-            FileSystem=uri, LocalFileSystem=local, FileSelector=fs.FileSelector
+            FileSystem=uri,
+            LocalFileSystem=fs.PyFileSystem if self.is_local else (),
+            FileSelector=fs.FileSelector,
         )
         clock = SimpleNamespace(
             monotonic=lambda: float(len(self.log)),
@@ -229,9 +232,14 @@ class World:
             (state_files, "fs", files_),
             (driver_query, "partials", substitutes.partials),
             (query, "readable", lambda *_: None),
-            (driver_query, "may_be_late", lambda rows, _plan, _clock: rows),
+            (driver_query, "may_be_late", substitutes.may_be_late),
             (files, "uuid", uuids),
             (files, "shutil", SimpleNamespace(rmtree=self._remove)),
+            # As many windows to a part as in `substitutes.part_of`.
+            (local, "WINDOWS", 5),
+            (local, "uuid", uuids),
+            (local, "shutil", SimpleNamespace(rmtree=self._remove)),
+            (local, "pq", SimpleNamespace(ParquetFile=self._parquet)),
             (files, "part_of", substitutes.part_of),
             (files, "one_per_key", substitutes.one_per_key),
         ]
@@ -239,6 +247,9 @@ class World:
             for module, name, value in substituted:
                 stack.enter_context(patch.object(module, name, value))
             yield
+
+    def _parquet(self, path: DiskPath, **options: Any) -> pq.ParquetFile:  # noqa: ANN401
+        return pq.ParquetFile(pa.BufferReader(self.disk.read(str(path))), **options)
 
     def _remove(self, path: DiskPath, *, ignore_errors: bool) -> None:
         for name in self.disk.below(str(path)):
