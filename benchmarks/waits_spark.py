@@ -198,8 +198,8 @@ def run(
         if error := query.exception():
             raise error
         results.append(_measured(query.recentProgress, counted))
-    for directory in checkpoints.glob("*/latecomer"):
-        results[0]["state_bytes"] = sum(path.stat().st_size for path in directory.iterdir())
+    if on_driver := [path.stat().st_size for path in checkpoints.glob("*/latecomer/states/*")]:
+        results[0]["state_bytes"] = sum(on_driver)
     shutil.rmtree(checkpoints)
     totals: dict[str, int] = {}
     for result in results:
@@ -216,7 +216,9 @@ def _measured(progress: list[Any], told: list[dict[str, int]]) -> dict[str, Any]
     batches = [p for p in progress if p["durationMs"].get("addBatch")]
     steady = batches[SKIPPED:]
     counted: dict[str, int] = {}
-    observed = [p.observedMetrics["counted"].asDict() for p in batches if p.observedMetrics]
+    # A query of `start()` observes counts of its own; what it wrote is in `told`.
+    observed = [p.observedMetrics.get("counted") for p in batches]
+    observed = [each.asDict() for each in observed if each is not None]
     for batch in observed or told:
         for wait, total in batch.items():
             counted[wait] = counted.get(wait, 0) + (total or 0)
