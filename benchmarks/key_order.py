@@ -9,9 +9,11 @@ whole join:
     back         to put the pairs into order of time again, which all that follows needs
     saved        coding and lookups, less the way back: no mode could save more
 
-    python -m benchmarks.temporal --key-order [--rows 2000000] [--json]
+    python -m benchmarks.key_order [--rows 2000000] [--json]
 """
 
+import argparse
+import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -97,3 +99,17 @@ def measured(count: int) -> Iterator[dict[str, Any]]:
         for name, lasting in LASTING.items():
             found = {what: round(share, 3) for what, share in shares(sides, lasting).items()}
             yield {"question": name, "keys": keys, "type": str(kind)} | found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each stream")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    args = parser.parse_args()
+    for line in measured(args.rows):
+        told = "  ".join(f"{key} {value}" for key, value in line.items())
+        print(json.dumps(line) if args.json else told, flush=True)
+
+
+if __name__ == "__main__":
+    main()

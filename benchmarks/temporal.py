@@ -19,10 +19,7 @@ both sides. `linear` is the time for all rows over that for half of them: 2 is l
     join, intervals  lifetimes that overlap, by key
     anti-join, clip  rows without a partner; rows cut by another stream
 
-With `--key-order` the question is what joins could save if rows came sorted by key
-(`benchmarks.key_order`).
-
-    python -m benchmarks.temporal [--rows 10000000] [--only join] [--key-order] [--json]
+    python -m benchmarks.temporal [--rows 10000000] [--only join] [--json]
 """
 
 import argparse
@@ -263,15 +260,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--only", default="", help="questions whose name has this")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.add_argument("--key-order", action="store_true", help="joins of rows sorted by key")
     args = parser.parse_args()
-    if args.key_order:
-        from benchmarks import key_order
-
-        for line in key_order.measured(args.rows):
-            told = "  ".join(f"{key} {value}" for key, value in line.items())
-            print(json.dumps(line) if args.json else told, flush=True)
-        return
     for line in measured(args.rows, args.only):
         if args.json:
             print(json.dumps(line), flush=True)

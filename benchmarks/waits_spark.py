@@ -5,9 +5,10 @@
     on the driver           like the first, but Spark adds up and the driver keeps the states:
                             start(states="driver"), without an output for rows that have no time
     on the driver, longest  the same with one wait
-    default                 three waits by start(), which chooses the place of the states; late
-                            rows go to a sink. If there are more states than its limit for the
-                            driver, start() ends with an error, and the method has no time
+    default                 three waits by start(), which chooses the place of the states: the
+                            driver, or buckets for windows of a second; late rows go to a sink. If
+                            there are more states than its limit for the driver, start() ends with
+                            an error, and the method has no time
     default, longest        the same with one wait
     shortest, longest       Latecomer with one wait
     spark                   withWatermark, groupBy, count in append mode, with the longest delay

@@ -29,6 +29,7 @@ def trill(results: Results) -> Iterator[Part]:
     yield against_polars(lines)
     yield doubled(results)
     yield threads(results)
+    yield key_order(results)
     yield batch_sizes(results)
 
 
@@ -75,6 +76,24 @@ def threads(results: Results) -> Part:
     ]
     words = "`run(threads=…)` on the local host, which spreads keys over threads (Section 8)."
     return Part("Threads", "threads", words, tuple(rows), "one thread")
+
+
+def key_order(results: Results) -> Part:
+    rows = [
+        Row(
+            f"{line['question']}, {line['keys']:,} keys of {line['type']}: share saved at most",
+            line["saved"],
+            line=line,
+        )
+        for line in results.lines("key_order")
+    ]
+    words = (
+        "Trill joins streams that are sorted by key by merging them (Sections 9.1 and 9.3). Here "
+        "all operators pass on rows in order of time, and there is no such way. This is the share "
+        "of a join's time that it could save at most: coding and looking up keys, less putting the "
+        "results into order of time again."
+    )
+    return Part("Rows sorted by key", "key_order", words, tuple(rows), "")
 
 
 def batch_sizes(results: Results) -> Part:

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from latecomer.batch import with_nulls
 from latecomer.hosts.spark.durable.ledger import sync_names, write_whole
-from latecomer.hosts.spark.local_rows import FEW, LocalRows, are_plain
+from latecomer.hosts.spark.local_rows import FEW, LocalRows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,8 +63,10 @@ class ParquetWriter:
 
     def write(self, rows: LocalRows, directory: Path) -> bool:
         """Write rows to a directory; return False if only Spark can, and nothing was written."""
-        is_few = rows.table.nbytes <= FEW and not any(directory.glob("*"))
-        if not is_few or not self.can_write(rows.schema):
+        if not rows.are_plain or rows.table.nbytes > FEW or any(directory.glob("*")):
+            return False
+        # Arrow knows one type for all timestamps of a file.
+        if self.is_int96 and _has_local_times(rows.schema):
             return False
         self.put(rows, directory / "part-00000.parquet")
         # The directories of the micro-batch and of the run may be new as well.
@@ -72,13 +74,8 @@ class ParquetWriter:
         sync_names(directory.parent.parent)
         return True
 
-    def can_write(self, schema: StructType) -> bool:
-        """Return True if rows with these columns can be written without Spark."""
-        # Arrow knows one type for all timestamps of a file.
-        return are_plain(schema) and not (self.is_int96 and _has_local_times(schema))
-
     def put(self, rows: LocalRows, file: Path) -> None:
-        """Write rows to a file."""
+        """Write rows to a file. They are plain."""
         write_whole(file, self._encoded(rows))
 
     def _encoded(self, rows: LocalRows) -> bytes:

@@ -2,8 +2,8 @@
 
 Spark takes several jobs to find the parts of a micro-batch, to read and merge them, and to write
 them. That is most of the time of a small micro-batch. Where rows are on the driver already, files
-are local and parts are small, this process does the same without Spark. The files are those that
-Spark would have written, so either of them can continue with a table of the other.
+are local and parts are small, this process does the same without Spark. Either of them reads the
+files of the other, so both can continue with the same table.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class LocalMerge:
         """Read what the rows are merged with; return None if Spark has to merge them."""
         if root is None or writer is None or rows.table.nbytes > MOST:
             return None
+        if not rows.are_plain or not _is_comparable(columns, key):
+            return None
         # Some releases of Arrow do not read what they have written as INT96 before 1970.
         writer = replace(writer, is_int96=False)
-        if not rows.are_plain or not writer.can_write(columns) or not _is_comparable(columns, key):
-            return None
         names, numbers = _parts_of(rows.table, rows.schema, key)
         present, left = {}, MOST - rows.table.nbytes
         for number, name in enumerate(names):
